@@ -1,0 +1,320 @@
+"""Feed, entry, enclosure: frozen values that hold what Atom (RFC 4287) says and what passerby adds.
+
+Times are integer Unix milliseconds. Text constructs are strings that also know their type, language
+and base, so that callers who want words get words.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Self, TypeAlias
+
+from contentdb.errors import UsageError
+from contentdb.names import AuthorKey, EntryId, EntryKey, FeedId, Root, owner_of
+
+CHUNK_BYTES = 16_384
+MIN_INTEGER, MAX_INTEGER = -(2**63), 2**63 - 1
+# One XML header and one reply carry many entries; longer texts belong into an enclosure.
+MAX_SIGNED_BYTES = 131_072
+MAX_ATTRIBUTES = 64
+MAX_ATTRIBUTE_NAME_CHARACTERS = 64
+MAX_ATTRIBUTE_VALUE_CHARACTERS = 4_096
+MAX_ENCLOSURES = 32
+# 4 TiB: more than any phone holds, and far from where chunk numbers would need other types.
+MAX_ENCLOSURE_BYTES = 2**42
+MAX_WRITERS = 1_000
+# What a selector may ask of every entry (and, where it exists, of a feed); attributes may not use these names.
+BUILT_IN_IDENTIFIERS = (
+    "id",
+    "feed",
+    "title",
+    "summary",
+    "author",
+    "author_name",
+    "updated",
+    "published",
+    "expires",
+    "size",
+    "enclosures",
+    "type",
+    "language",
+    "categories",
+)
+
+
+class Text(str):
+    """An Atom text construct: its characters, and how they are meant.
+
+    Equal to the plain string with the same characters. For ``xhtml`` the characters are the serialised
+    ``div``; for ``html`` they are markup. Neither is ever shown unescaped.
+    """
+
+    __slots__ = ("base", "language", "type")
+    type: str
+    language: str | None
+    base: str | None
+
+    def __new__(
+        cls, value: str, type: str = "text", *, language: str | None = None, base: str | None = None
+    ) -> Self:
+        text = super().__new__(cls, value)
+        text.type, text.language, text.base = type, language, base
+        return text
+
+
+class Time(int):
+    """An attribute of type time: Unix milliseconds that write and print as a date."""
+
+
+AttributeValue: TypeAlias = str | int | float | bool | Time
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    name: str
+    uri: str | None = None
+    email: str | None = None
+    extensions: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Category:
+    term: str
+    scheme: str | None = None
+    label: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    href: str
+    rel: str = "alternate"
+    type: str | None = None
+    hreflang: str | None = None
+    title: str | None = None
+    length: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """``text`` holds what stands inside (serialised if it is markup); ``src`` points elsewhere instead."""
+
+    type: str = "text"
+    text: str = ""
+    src: str | None = None
+    language: str | None = None
+    base: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Generator:
+    name: str
+    uri: str | None = None
+    version: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where a copied entry came from: the metadata of its first feed, as much of it as was given."""
+
+    id: str | None = None
+    title: Text | None = None
+    updated: int | None = None
+    subtitle: Text | None = None
+    authors: tuple[Person, ...] = ()
+    contributors: tuple[Person, ...] = ()
+    categories: tuple[Category, ...] = ()
+    rights: Text | None = None
+    icon: str | None = None
+    logo: str | None = None
+    links: tuple[Link, ...] = ()
+    generator: Generator | None = None
+    language: str | None = None
+    extensions: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Enclosure:
+    """One attached file. The name is for display only; the root and the length are what is signed."""
+
+    name: str
+    type: str
+    length: int
+    root: Root
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.length <= MAX_ENCLOSURE_BYTES:
+            raise UsageError(f"an enclosure has 0 to {MAX_ENCLOSURE_BYTES} bytes; got {self.length}")
+        if not 1 <= len(self.name) <= 255:
+            raise UsageError(f"an enclosure's name has 1 to 255 characters; got {len(self.name)}")
+
+    @property
+    def chunk_count(self) -> int:
+        return -(-self.length // CHUNK_BYTES)
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Up to 16 KiB of an enclosure, numbered from 1; only the last one may be shorter."""
+
+    root: Root
+    index: int
+    data: bytes
+
+    def __post_init__(self) -> None:
+        if self.index < 1:
+            raise UsageError(f"chunks are numbered from 1; got {self.index}")
+        if not 1 <= len(self.data) <= CHUNK_BYTES:
+            raise UsageError(f"a chunk has 1 to {CHUNK_BYTES} bytes; got {len(self.data)}")
+
+
+@dataclass(frozen=True, slots=True)
+class Feed:
+    """A feed as its descriptor tells it. ``updated`` is the descriptor's own; the store computes the feed's."""
+
+    id: FeedId
+    title: Text
+    updated: int
+    subtitle: Text | None = None
+    authors: tuple[Person, ...] = ()
+    contributors: tuple[Person, ...] = ()
+    categories: tuple[Category, ...] = ()
+    rights: Text | None = None
+    icon: str | None = None
+    logo: str | None = None
+    links: tuple[Link, ...] = ()
+    generator: Generator | None = None
+    language: str | None = None
+    extensions: tuple[str, ...] = ()
+    # What passerby adds. A foreign feed has no signer.
+    signer: AuthorKey | None = None
+    sequence: int = 0
+    listed: bool = True
+    writers: tuple[AuthorKey, ...] = ()
+
+    def __post_init__(self) -> None:
+        owner = owner_of(self.id)
+        if owner is None and self.writers:
+            raise UsageError("only an owned feed has a list of writers; an open feed accepts everybody")
+        if owner is not None and self.signer not in (None, owner):
+            raise UsageError("an owned feed's descriptor is signed by the key in its id and by nobody else")
+        if len(self.writers) > MAX_WRITERS:
+            raise UsageError(f"a feed has at most {MAX_WRITERS} writers; got {len(self.writers)}")
+        if not 0 <= self.sequence <= MAX_INTEGER:
+            raise UsageError(f"a descriptor's sequence is a 64-bit count; got {self.sequence}")
+
+    @property
+    def owner(self) -> AuthorKey | None:
+        return owner_of(self.id)
+
+    def may_write(self, author: AuthorKey) -> bool:
+        owner = self.owner
+        return owner is None or author == owner or author in self.writers
+
+    def selectable(self) -> dict[str, AttributeValue]:
+        """What a selector over feeds sees."""
+        seen: dict[str, AttributeValue | None] = {
+            "id": str(self.id),
+            "feed": str(self.id),
+            "title": str(self.title),
+            "summary": str(self.subtitle) if self.subtitle is not None else None,
+            "author": self.signer,
+            "author_name": self.authors[0].name if self.authors else None,
+            "updated": self.updated,
+            "language": self.language,
+            "categories": joined_categories(self.categories),
+        }
+        return {name: value for name, value in seen.items() if value is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    id: EntryId
+    title: Text
+    updated: int
+    published: int | None = None
+    authors: tuple[Person, ...] = ()
+    contributors: tuple[Person, ...] = ()
+    categories: tuple[Category, ...] = ()
+    summary: Text | None = None
+    content: Content | None = None
+    links: tuple[Link, ...] = ()
+    rights: Text | None = None
+    source: Source | None = None
+    language: str | None = None
+    extensions: tuple[str, ...] = ()
+    # What passerby adds. A foreign entry has neither feed nor author key.
+    feed: FeedId | None = None
+    author: AuthorKey | None = None
+    attributes: Mapping[str, AttributeValue] = field(default_factory=dict)
+    expires: int | None = None
+    enclosures: tuple[Enclosure, ...] = ()
+    retracted: bool = False
+
+    def __post_init__(self) -> None:
+        check_attributes(self.attributes)
+        object.__setattr__(self, "attributes", MappingProxyType(dict(self.attributes)))
+        if len(self.enclosures) > MAX_ENCLOSURES:
+            raise UsageError(f"an entry has at most {MAX_ENCLOSURES} enclosures; got {len(self.enclosures)}")
+
+    @property
+    def key(self) -> EntryKey:
+        if self.feed is None or self.author is None:
+            raise UsageError("an entry from foreign Atom has no key until somebody imports and signs it")
+        return EntryKey(self.feed, self.author, self.id)
+
+    def selectable(self) -> dict[str, AttributeValue]:
+        """What a selector over entries sees: the built-in identifiers that exist here, and the attributes."""
+        seen: dict[str, AttributeValue | None] = {
+            "id": str(self.id),
+            "feed": self.feed,
+            "title": str(self.title),
+            "summary": str(self.summary) if self.summary is not None else None,
+            "author": self.author,
+            "author_name": self.authors[0].name if self.authors else None,
+            "updated": self.updated,
+            "published": self.published,
+            "expires": self.expires,
+            "size": sum(enclosure.length for enclosure in self.enclosures),
+            "enclosures": len(self.enclosures),
+            "type": self.enclosures[0].type if self.enclosures else None,
+            "language": self.language,
+            "categories": joined_categories(self.categories),
+        }
+        present: dict[str, AttributeValue] = {n: v for n, v in seen.items() if v is not None}
+        present.update(self.attributes)
+        return present
+
+
+def joined_categories(categories: tuple[Category, ...]) -> str | None:
+    """``|music|jazz|``: one string, so that ``LIKE '%|jazz|%'`` finds a whole category."""
+    return "|" + "|".join(category.term for category in categories) + "|" if categories else None
+
+
+def check_attributes(attributes: Mapping[str, AttributeValue]) -> None:
+    """Raise UsageError for a name a selector could not say or a value that has no type of ours."""
+    if len(attributes) > MAX_ATTRIBUTES:
+        raise UsageError(f"an entry has at most {MAX_ATTRIBUTES} attributes; got {len(attributes)}")
+    for name, value in attributes.items():
+        if not name.isidentifier() or len(name) > MAX_ATTRIBUTE_NAME_CHARACTERS:
+            raise UsageError(f"an attribute's name is a word of letters, digits and _; got {name[:80]!r}")
+        if name in BUILT_IN_IDENTIFIERS:
+            raise UsageError(f"{name!r} is built in; give the attribute another name")
+        _check_value(name, value)
+
+
+def _check_value(name: str, value: object) -> None:
+    if isinstance(value, bool):
+        return
+    if isinstance(value, int):
+        if not MIN_INTEGER <= value <= MAX_INTEGER:
+            raise UsageError(f"attribute {name!r} must fit into 64 bits; got {value}")
+    elif isinstance(value, float):
+        if value != value or value in (float("inf"), float("-inf")):
+            raise UsageError(f"attribute {name!r} must be a finite number; got {value}")
+    elif isinstance(value, str):
+        if len(value) > MAX_ATTRIBUTE_VALUE_CHARACTERS:
+            raise UsageError(
+                f"attribute {name!r} has {len(value)} characters; at most {MAX_ATTRIBUTE_VALUE_CHARACTERS}"
+            )
+    else:
+        raise UsageError(f"attribute {name!r} is of type {type(value).__name__}; use str, int, float, bool or Time")

@@ -1,0 +1,102 @@
+"""Distinct types for the names of things, and the one place that checks their form."""
+
+import re
+from typing import NamedTuple, NewType
+
+from contentdb.errors import UsageError
+
+NodeId = NewType("NodeId", str)  # 40 hex digits: hash of the node's static key
+AuthorKey = NewType("AuthorKey", str)  # 64 hex digits: an Ed25519 public key
+FeedId = NewType("FeedId", str)  # an absolute IRI
+EntryId = NewType("EntryId", str)  # an absolute IRI
+Root = NewType("Root", str)  # 64 hex digits: Merkle root of an enclosure
+Address = NewType("Address", str)  # tagged by radio: "ip:192.0.2.7:4747", "ip:[fe80::1%eth0]:4747"
+
+# Long enough for any IRI met in practice, short enough that ten thousand of them are no burden.
+MAX_IRI_CHARACTERS = 2048
+OWNED_FEED_PREFIX = "urn:passerby:owned:"
+
+_HEX64 = re.compile(r"[0-9a-f]{64}")
+_HEX40 = re.compile(r"[0-9a-f]{40}")
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
+# RFC 3987 leaves these out of an IRI; spaces and controls would also break lines in logs.
+_NOT_IN_IRI = re.compile(r'[\x00-\x20\x7f-\x9f<>"{}|\\^`\ud800-\udfff\ufffe\uffff]|%(?![0-9A-Fa-f]{2})')
+_OWNED = re.compile(OWNED_FEED_PREFIX + r"([0-9a-f]{64}):([a-z0-9-]{1,64})")
+_ADDRESS = re.compile(r"[a-z]{2,8}:[!-~]{1,120}")
+
+
+class ChunkId(NamedTuple):
+    """Where a chunk belongs: the enclosure's root and the chunk's number, counted from 1."""
+
+    root: Root
+    index: int
+
+
+class EntryKey(NamedTuple):
+    """What makes an entry that entry: only the same author replaces it."""
+
+    feed: FeedId
+    author: AuthorKey
+    id: EntryId
+
+
+def is_iri(text: str) -> bool:
+    """An absolute IRI with a scheme and something behind it, no character that RFC 3987 forbids."""
+    scheme = _SCHEME.match(text)
+    return (
+        scheme is not None
+        and scheme.end() < len(text) <= MAX_IRI_CHARACTERS
+        and _NOT_IN_IRI.search(text) is None
+    )
+
+
+def parse_feed_id(text: str) -> FeedId:
+    if not is_iri(text):
+        raise UsageError(f"a feed id must be an absolute IRI such as urn:uuid:...; got {text[:80]!r}")
+    if text.startswith(OWNED_FEED_PREFIX) and _OWNED.fullmatch(text) is None:
+        raise UsageError(f"{text[:80]!r} starts like an owned feed's id but names no key and label")
+    return FeedId(text)
+
+
+def parse_entry_id(text: str) -> EntryId:
+    if not is_iri(text):
+        raise UsageError(f"an entry id must be an absolute IRI such as urn:uuid:...; got {text[:80]!r}")
+    return EntryId(text)
+
+
+def parse_author_key(text: str) -> AuthorKey:
+    if _HEX64.fullmatch(text) is None:
+        raise UsageError(f"an author key is 64 hexadecimal digits in lower case; got {text[:80]!r}")
+    return AuthorKey(text)
+
+
+def parse_root(text: str) -> Root:
+    if _HEX64.fullmatch(text) is None:
+        raise UsageError(f"an enclosure's root is 64 hexadecimal digits in lower case; got {text[:80]!r}")
+    return Root(text)
+
+
+def parse_node_id(text: str) -> NodeId:
+    if _HEX40.fullmatch(text) is None:
+        raise UsageError(f"a node id is 40 hexadecimal digits in lower case; got {text[:80]!r}")
+    return NodeId(text)
+
+
+def parse_address(text: str) -> Address:
+    if _ADDRESS.fullmatch(text) is None:
+        raise UsageError(f"an address is tagged by its radio, such as ip:192.0.2.7:4747; got {text[:80]!r}")
+    return Address(text)
+
+
+def owned_feed_id(owner: AuthorKey, label: str) -> FeedId:
+    """The id of an owned feed says whose it is, so nobody else can claim it."""
+    text = f"{OWNED_FEED_PREFIX}{owner}:{label}"
+    if _OWNED.fullmatch(text) is None:
+        raise UsageError(f"an owned feed's label is 1 to 64 of a-z, 0-9 and -; got {label[:80]!r}")
+    return FeedId(text)
+
+
+def owner_of(feed: FeedId) -> AuthorKey | None:
+    """The key an owned feed's id was derived from; None for an open feed."""
+    match = _OWNED.fullmatch(feed)
+    return AuthorKey(match.group(1)) if match else None

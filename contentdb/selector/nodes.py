@@ -1,0 +1,86 @@
+"""The predicate tree of a selector: what the parser makes and everything else reads."""
+
+from dataclasses import dataclass
+from typing import Literal as OneOf
+from typing import TypeAlias
+
+Scalar: TypeAlias = str | int | float | bool
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    value: Scalar
+
+
+@dataclass(frozen=True, slots=True)
+class Identifier:
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Sign:
+    op: OneOf["+", "-"]
+    operand: "Expression"
+
+
+@dataclass(frozen=True, slots=True)
+class Arithmetic:
+    op: OneOf["+", "-", "*", "/"]
+    left: "Expression"
+    right: "Expression"
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    op: OneOf["=", "<>", "<", "<=", ">", ">="]
+    left: "Expression"
+    right: "Expression"
+
+
+@dataclass(frozen=True, slots=True)
+class Between:
+    operand: "Expression"
+    low: "Expression"
+    high: "Expression"
+    negated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class In:
+    operand: "Expression"
+    values: tuple[Scalar, ...]
+    negated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Like:
+    operand: "Expression"
+    pattern: str
+    escape: str | None
+    negated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class IsNull:
+    operand: Identifier
+    negated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    operand: "Condition"
+
+
+@dataclass(frozen=True, slots=True)
+class And:
+    operands: "tuple[Condition, ...]"
+
+
+@dataclass(frozen=True, slots=True)
+class Or:
+    operands: "tuple[Condition, ...]"
+
+
+# A bare identifier or boolean literal is a condition as well: it holds where the attribute is TRUE.
+Condition: TypeAlias = Comparison | Between | In | Like | IsNull | Not | And | Or | Identifier | Literal
+Expression: TypeAlias = Condition | Sign | Arithmetic

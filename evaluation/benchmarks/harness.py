@@ -1,0 +1,66 @@
+"""Runs rounds of competing measurements in turn and prints medians, spreads and ratios.
+
+This kind of machine is noisy, so a figure is never taken alone: the thing and its limit are measured
+alternately in one process, and what counts is the ratio of their medians.
+"""
+
+import gc
+import json
+import statistics
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line of the table: what was measured, against what, and whether the promise holds."""
+
+    what: str
+    value: float  # median
+    unit: str
+    low: float  # smallest and largest of the rounds
+    high: float
+    promise: str = ""  # in words, e.g. "at least 0.6 x raw executemany"
+    ratio: float | None = None  # against the limit or the peer, if there is one
+    kept: bool | None = None  # None: reported only
+
+
+def seconds(run: Callable[[], object]) -> float:
+    """How long one run takes; garbage of earlier runs is collected first."""
+    gc.collect()
+    started = time.perf_counter()
+    run()
+    return time.perf_counter() - started
+
+
+def interleaved(runs: Mapping[str, Callable[[], float]], rounds: int) -> dict[str, list[float]]:
+    """Call each measurement once a round, in turn, so that a slow minute hits all of them."""
+    results: dict[str, list[float]] = {name: [] for name in runs}
+    for _ in range(rounds):
+        for name, run in runs.items():
+            results[name].append(run())
+    return results
+
+
+def row(what: str, values: list[float], unit: str, **promised: object) -> Row:
+    return Row(what, statistics.median(values), unit, min(values), max(values), **promised)  # type: ignore[arg-type]
+
+
+def as_table(rows: list[Row]) -> str:
+    cells = [("what", "median", "spread", "ratio", "promise", "")]
+    for r in rows:
+        spread = f"{_short(r.low)} to {_short(r.high)}"
+        ratio = f"{r.ratio:.2f}" if r.ratio is not None else ""
+        kept = {True: "kept", False: "NOT KEPT", None: ""}[r.kept]
+        cells.append((r.what, f"{_short(r.value)} {r.unit}", spread, ratio, r.promise, kept))
+    widths = [max(len(line[column]) for line in cells) for column in range(6)]
+    return "\n".join("  ".join(c.ljust(w) for c, w in zip(line, widths, strict=True)).rstrip() for line in cells)
+
+
+def as_json(rows: list[Row]) -> str:
+    return json.dumps([asdict(r) for r in rows], indent=2)
+
+
+def _short(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
