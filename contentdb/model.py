@@ -16,6 +16,7 @@ CHUNK_BYTES = 16_384
 MIN_INTEGER, MAX_INTEGER = -(2**63), 2**63 - 1
 # One XML header and one reply carry many entries; longer texts belong into an enclosure.
 MAX_SIGNED_BYTES = 131_072
+SIGNATURE_BYTES = 64
 MAX_ATTRIBUTES = 64
 MAX_ATTRIBUTE_NAME_CHARACTERS = 64
 MAX_ATTRIBUTE_VALUE_CHARACTERS = 4_096
@@ -317,4 +318,21 @@ def _check_value(name: str, value: object) -> None:
                 f"attribute {name!r} has {len(value)} characters; at most {MAX_ATTRIBUTE_VALUE_CHARACTERS}"
             )
     else:
-        raise UsageError(f"attribute {name!r} is of type {type(value).__name__}; use str, int, float, bool or Time")
+        raise UsageError(
+            f"attribute {name!r} is of type {type(value).__name__}; use str, int, float, bool or Time"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Signed:
+    """An entry or descriptor as it travels: who vouches, the Ed25519 signature, and exactly what was signed."""
+
+    author: AuthorKey
+    signature: bytes
+    data: bytes
+
+    def __post_init__(self) -> None:
+        if len(self.signature) != SIGNATURE_BYTES:
+            raise UsageError(f"a signature has {SIGNATURE_BYTES} bytes; got {len(self.signature)}")
+        if not 1 <= len(self.data) <= MAX_SIGNED_BYTES:
+            raise UsageError(f"signed bytes are 1 to {MAX_SIGNED_BYTES} long; got {len(self.data)}")
