@@ -29,7 +29,7 @@ class ChunkId(NamedTuple):
     """Where a chunk belongs: the enclosure's root and the chunk's number, counted from 1."""
 
     root: Root
-    index: int
+    index: int  # type: ignore[assignment]  # hides tuple.index, which nobody asks of a chunk
 
 
 class EntryKey(NamedTuple):
