@@ -1,0 +1,206 @@
+"""One SQLite file with one owner: opening, transactions, the (epoch, revision) pair, and clear errors."""
+
+import contextlib
+import os
+import sqlite3
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from contentdb.errors import StoreError
+from contentdb.migrations import FULL_TEXT, STEPS, migrate
+
+FILE_NAME = "passerby.sqlite"
+# 16 MiB of page cache: enough for the inner pages of every index over a million entries.
+CACHE_KIB = 16_384
+
+
+class Database:
+    """Owns the connection. `durable` transactions survive a power cut, the others survive any crash of ours."""
+
+    def __init__(self, folder: Path | None, entropy: Callable[[int], bytes]) -> None:
+        self._entropy = entropy
+        self._path = folder / FILE_NAME if folder is not None else None
+        self._depth = 0
+        self._rolled_back: list[Callable[[], None]] = []
+        self._before_commit: list[Callable[[], None]] = []
+        self.connection = self._connect()
+        try:
+            self._open()
+        except sqlite3.Error as error:
+            self.connection.close()
+            raise self._translated(error) from error
+        except StoreError:
+            self.connection.close()
+            raise
+
+    def _connect(self) -> sqlite3.Connection:
+        if self._path is None:
+            return sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+        try:
+            self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            # Created here, because SQLite would make it readable by everybody the umask allows.
+            os.close(os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600))
+        except OSError as error:
+            raise StoreError(
+                f"cannot write in {self._path.parent}: {error.strerror}; choose another folder with --home, "
+                "or make this one yours"
+            ) from error
+        return sqlite3.connect(self._path, isolation_level=None, check_same_thread=False, timeout=0.2)
+
+    def _open(self) -> None:
+        run = self.connection.execute
+        run("PRAGMA locking_mode = EXCLUSIVE")  # one owner; a second one is told so at once
+        run("PRAGMA journal_mode = WAL")
+        run("PRAGMA synchronous = NORMAL")
+        run(f"PRAGMA cache_size = -{CACHE_KIB}")
+        run("PRAGMA temp_store = MEMORY")
+        (version,) = run("PRAGMA user_version").fetchone()
+        if version > len(STEPS):
+            raise StoreError(
+                f"the database in {self._place} was written by a newer passerby (schema {version}, this one "
+                f"knows {len(STEPS)}); nothing was changed: update passerby, or use another --home"
+            )
+        migrate(self.connection, version)
+        self.full_text = self._open_full_text()
+        self._open_pair()
+
+    def _open_full_text(self) -> bool:
+        with contextlib.suppress(sqlite3.OperationalError):
+            present = self.connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'entry_text'").fetchone()
+            with self.transaction():
+                self.connection.execute(FULL_TEXT)
+                current = self.meta("full_text_revision") == self.meta("revision")
+                if not (present and current):
+                    self.connection.execute("INSERT INTO entry_text (entry_text) VALUES ('delete-all')")
+                    self.connection.execute(
+                        "INSERT INTO entry_text (rowid, title, summary, categories) "
+                        "SELECT key, title, summary, categories FROM entries WHERE state = 0"
+                    )
+            return True
+        return False
+
+    def _open_pair(self) -> None:
+        """A database that was not closed, or that is not the file it was, may have been rolled back."""
+        stopped_cleanly = self.meta("clean") == 1 and self.meta("file") == self._file_identity()
+        if self.meta("epoch") is None or not stopped_cleanly:
+            self.renew_epoch()
+        self.epoch = str(self.meta("epoch"))
+        self.revision = int(self.meta("revision") or 0)
+        if self._path is not None:
+            with self.transaction(durable=True):
+                self.put_meta("clean", 0)
+                self.put_meta("file", self._file_identity())
+
+    def _file_identity(self) -> str:
+        if self._path is None:
+            return "memory"
+        status = os.stat(self._path)
+        return f"{status.st_dev}:{status.st_ino}"
+
+    def renew_epoch(self) -> None:
+        """A new epoch tells every peer that what it remembers of our revision means nothing any more."""
+        with self.transaction(durable=True):
+            self.put_meta("epoch", self._entropy(8).hex())
+        self.epoch = str(self.meta("epoch"))
+
+    @property
+    def _place(self) -> str:
+        return str(self._path.parent) if self._path is not None else "memory"
+
+    def meta(self, name: str) -> str | int | None:
+        row = self.connection.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
+        return row[0] if row else None
+
+    def put_meta(self, name: str, value: str | int) -> None:
+        self.connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (name, value))
+
+    def next_revision(self) -> int:
+        """A number that grows with every gain; written to disk with the transaction that uses it."""
+        self.revision += 1
+        return self.revision
+
+    def on_rollback(self, forget: Callable[[], None]) -> None:
+        """What a cache must do when a transaction it took part in did not happen."""
+        self._rolled_back.append(forget)
+
+    def before_commit(self, write: Callable[[], None]) -> None:
+        self._before_commit.append(write)
+
+    @contextlib.contextmanager
+    def transaction(self, *, durable: bool = False) -> Iterator[sqlite3.Connection]:
+        """Everything inside happens or nothing does; inner transactions join the outer one.
+
+        A durable one is on the disk when it returns. FULL costs an fdatasync, so only acknowledgements
+        to people and keys pay for it.
+        """
+        if self._depth:
+            yield self.connection
+            return
+        try:
+            if durable:
+                self.connection.execute("PRAGMA synchronous = FULL")
+            self.connection.execute("BEGIN IMMEDIATE")
+        except sqlite3.Error as error:
+            raise self._translated(error) from error
+        self._depth = 1
+        revision = getattr(self, "revision", 0)
+        try:
+            yield self.connection
+            for write in self._before_commit:
+                write()
+            if getattr(self, "revision", 0) != revision:
+                self.put_meta("revision", self.revision)
+                self.put_meta("full_text_revision", self.revision if self.full_text else -1)
+            self.connection.execute("COMMIT")
+        except BaseException as error:
+            self._roll_back(revision)
+            if isinstance(error, sqlite3.Error):
+                raise self._translated(error) from error
+            raise
+        finally:
+            self._depth = 0
+            if durable:
+                self.connection.execute("PRAGMA synchronous = NORMAL")
+
+    def _roll_back(self, revision: int) -> None:
+        if self.connection.in_transaction:
+            with contextlib.suppress(sqlite3.Error):  # a full disk may have rolled it back already
+                self.connection.execute("ROLLBACK")
+        self.revision = revision
+        for forget in self._rolled_back:
+            forget()
+
+    def problems(self) -> list[str]:
+        """What SQLite's own integrity check finds; empty when all is well."""
+        try:
+            found = [row[0] for row in self.connection.execute("PRAGMA integrity_check(20)")]
+            if self.full_text:
+                self.connection.execute("INSERT INTO entry_text (entry_text) VALUES ('integrity-check')")
+        except sqlite3.Error as error:
+            found = [str(error)]
+        return [] if found == ["ok"] else found
+
+    def close(self) -> None:
+        with contextlib.suppress(sqlite3.Error, StoreError):
+            if self._path is not None:
+                with self.transaction(durable=True):
+                    self.put_meta("clean", 1)
+        self.connection.close()
+
+    def _translated(self, error: sqlite3.Error) -> StoreError:
+        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+        place = self._place
+        if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+            return StoreError(f"another passerby is using {place}; stop it first, or choose another --home")
+        if code == sqlite3.SQLITE_FULL:
+            return StoreError(f"the disk of {place} is full; nothing was lost: make room and try again")
+        if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+            return StoreError(
+                f"the database in {place} is damaged ({error}); nothing was deleted: move {FILE_NAME} away and "
+                "start again to fetch content anew from neighbours, or see docs/recovery.md to save what is readable"
+            )
+        if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_CANTOPEN):
+            return StoreError(f"cannot write the database in {place} ({error}); check who owns it")
+        if code == sqlite3.SQLITE_IOERR:
+            return StoreError(f"the disk of {place} failed ({error}); check it, then start again")
+        return StoreError(f"the database in {place} refused: {error}")

@@ -1,0 +1,68 @@
+"""What happened to each entry: state changes only, the newest ones kept, for the question "why"."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from contentdb.database import Database
+
+
+class Event(StrEnum):
+    PUBLISHED = "published"
+    RECEIVED = "received"
+    REPLACED = "replaced"
+    OFFERED = "offered"
+    WITHHELD = "withheld"
+    REFUSED = "refused"
+    PARKED = "parked"
+    DELIVERED = "delivered"
+    EXPIRED = "expired"
+    EVICTED = "evicted"
+    RETRACTED = "retracted"
+
+
+@dataclass(frozen=True, slots=True)
+class Happening:
+    entry: str  # the entry's id; one id may name entries of several authors, the detail tells them apart
+    at: int
+    event: Event
+    detail: str
+
+
+# A peer that offers rubbish must not write books into our database.
+MAX_DETAIL_CHARACTERS = 300
+MAX_PER_ENTRY_SHOWN = 200
+
+
+class Ledger:
+    def __init__(self, database: Database, max_rows: int) -> None:
+        self._run = database.connection
+        self._database = database
+        self._max_rows = max_rows
+
+    def write(self, happenings: Sequence[Happening]) -> None:
+        self._run.executemany(
+            "INSERT INTO ledger (entry, at, event, detail) VALUES (?,?,?,?)",
+            [(h.entry, h.at, h.event.value, h.detail[:MAX_DETAIL_CHARACTERS]) for h in happenings],
+        )
+
+    def note(self, happening: Happening) -> None:
+        """Write one state change; what is already the entry's newest line is not repeated."""
+        newest = self._run.execute(
+            "SELECT event, detail FROM ledger WHERE entry = ? ORDER BY key DESC LIMIT 1", (happening.entry,)
+        ).fetchone()
+        if newest != (happening.event.value, happening.detail[:MAX_DETAIL_CHARACTERS]):
+            with self._database.transaction():
+                self.write([happening])
+
+    def of(self, entry: str) -> list[Happening]:
+        """What happened to the entries with this id, oldest first."""
+        rows = self._run.execute(
+            "SELECT entry, at, event, detail FROM ledger WHERE entry = ? ORDER BY key LIMIT ?",
+            (entry, MAX_PER_ENTRY_SHOWN),
+        )
+        return [Happening(entry, at, Event(event), detail) for entry, at, event, detail in rows]
+
+    def prune(self) -> None:
+        (newest,) = self._run.execute("SELECT coalesce(max(key), 0) FROM ledger").fetchone()
+        self._run.execute("DELETE FROM ledger WHERE key <= ?", (newest - self._max_rows,))
