@@ -11,6 +11,14 @@ Scalar: TypeAlias = str | int | float | bool
 class Literal:
     value: Scalar
 
+    def __eq__(self, other: object) -> bool:
+        # To Python, True equals 1; to a selector they are of different types.
+        return (
+            isinstance(other, Literal)
+            and self.value == other.value
+            and isinstance(self.value, bool) == isinstance(other.value, bool)
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Identifier:
@@ -51,6 +59,13 @@ class In:
     values: tuple[Scalar, ...]
     negated: bool
 
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, In)
+            and (self.operand, self.negated) == (other.operand, other.negated)
+            and [Literal(value) for value in self.values] == [Literal(value) for value in other.values]
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Like:
@@ -63,6 +78,14 @@ class Like:
 @dataclass(frozen=True, slots=True)
 class IsNull:
     operand: Identifier
+    negated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class IsUnknown:
+    """``(a > b) IS NULL``, ``a + 1 IS NOT NULL``: asks whether a computed value is unknown."""
+
+    operand: "Expression"
     negated: bool
 
 
@@ -82,5 +105,7 @@ class Or:
 
 
 # A bare identifier or boolean literal is a condition as well: it holds where the attribute is TRUE.
-Condition: TypeAlias = Comparison | Between | In | Like | IsNull | Not | And | Or | Identifier | Literal
+Condition: TypeAlias = (
+    Comparison | Between | In | Like | IsNull | IsUnknown | Not | And | Or | Identifier | Literal
+)
 Expression: TypeAlias = Condition | Sign | Arithmetic
