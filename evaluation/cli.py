@@ -1,0 +1,83 @@
+"""The verbs that measure: for now `bench`, which runs the benchmarks and says which promises are kept."""
+
+import argparse
+import importlib
+import json
+import pkgutil
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from types import ModuleType
+from typing import cast
+
+import evaluation.benchmarks
+from evaluation.benchmarks.harness import Row, as_table
+
+Benchmark = Callable[[int, bool], list[Row]]
+
+EXIT_OK, EXIT_FAILED, EXIT_USAGE = 0, 1, 2
+DEFAULT_ROUNDS = 5
+
+
+def main(argv: Sequence[str]) -> int:
+    """Run one measuring verb, e.g. ``main(["bench", "--quick"])``; returns the exit status."""
+    options = _parser().parse_args(argv)
+    available = benchmark_names()
+    unknown = [name for name in options.names if name not in available]
+    if unknown:
+        sys.stderr.write(
+            f"passerby: no benchmark is named {unknown[0]!r}; there are: {', '.join(available)}\n"
+        )
+        return EXIT_USAGE
+    results = run_benchmarks(options.names or available, options.rounds, quick=options.quick)
+    print(_as_document(results) if options.json else _as_tables(results), flush=True)
+    broken = any(row.kept is False for rows in results.values() for row in rows)
+    return EXIT_FAILED if options.strict and broken else EXIT_OK
+
+
+def benchmark_names() -> list[str]:
+    """The modules in evaluation/benchmarks that have a ``run(rounds, quick)``, in alphabetical order."""
+    found = sorted(module.name for module in pkgutil.iter_modules(evaluation.benchmarks.__path__))
+    return [name for name in found if name != "harness" and callable(getattr(_module(name), "run", None))]
+
+
+def run_benchmarks(names: Sequence[str], rounds: int, *, quick: bool) -> dict[str, list[Row]]:
+    """Run each in turn, never two at once: they would measure each other."""
+    results: dict[str, list[Row]] = {}
+    for position, name in enumerate(names, start=1):
+        sys.stderr.write(f"passerby: benchmark {position} of {len(names)}: {name} ...\n")
+        benchmark = cast(Benchmark, _module(name).run)
+        results[name] = benchmark(rounds, quick)
+    return results
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="passerby")
+    verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
+    bench = verbs.add_parser("bench", help="run benchmarks", description="Run benchmarks and show one table.")
+    bench.add_argument("names", nargs="*", metavar="NAME", help="which; all if none is named")
+    bench.add_argument("--json", action="store_true", help="print one JSON document instead of the table")
+    bench.add_argument("--quick", action="store_true", help="small sizes: shows that it runs, not how fast")
+    bench.add_argument(
+        "--rounds", type=_positive, default=DEFAULT_ROUNDS, metavar="N", help="default: %(default)s"
+    )
+    bench.add_argument("--strict", action="store_true", help="exit with 1 if a promise is not kept")
+    return parser
+
+
+def _module(name: str) -> ModuleType:
+    return importlib.import_module(f"evaluation.benchmarks.{name}")
+
+
+def _as_tables(results: dict[str, list[Row]]) -> str:
+    return as_table([row for rows in results.values() for row in rows])
+
+
+def _as_document(results: dict[str, list[Row]]) -> str:
+    return json.dumps({name: [asdict(row) for row in rows] for name, rows in results.items()}, indent=2)
+
+
+def _positive(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"a number of rounds from 1 on; got {text!r}")
+    return int(text)
