@@ -1,0 +1,105 @@
+"""Whom we have met: contact history by proved identity, and what each neighbour may bring in a day."""
+
+from dataclasses import dataclass
+
+from contentdb.catalogue import Catalogue
+from contentdb.database import Database
+from contentdb.names import Address, NodeId
+from contentdb.settings import DAY_S, Limits
+
+
+@dataclass(frozen=True, slots=True)
+class Peer:
+    """What we remember of a node. (epoch, revision) is its own pair at the end of our last complete session."""
+
+    node: NodeId
+    epoch: str | None
+    revision: int | None
+    own_revision: int | None
+    first_seen_at: int
+    last_seen_at: int
+    address: Address | None
+
+
+@dataclass(slots=True)
+class Allowance:
+    """What a neighbour may still bring today; counts down as it delivers."""
+
+    day: int
+    entries_left: int
+    bytes_left: int
+
+    def take(self, counted: int) -> bool:
+        if self.entries_left < 1 or self.bytes_left < counted:
+            return False
+        self.entries_left -= 1
+        self.bytes_left -= counted
+        return True
+
+
+class Peers:
+    def __init__(self, database: Database, catalogue: Catalogue, limits: Limits) -> None:
+        self._database = database
+        self._run = database.connection
+        self._catalogue = catalogue
+        self._limits = limits
+
+    def get(self, node: NodeId) -> Peer | None:
+        row = self._run.execute(
+            "SELECT node, epoch, revision, own_revision, first_seen_at, last_seen_at, address FROM peers "
+            "WHERE node = ?",
+            (node,),
+        ).fetchone()
+        return None if row is None else Peer(*row)
+
+    def all(self) -> list[Peer]:
+        rows = self._run.execute(
+            "SELECT node, epoch, revision, own_revision, first_seen_at, last_seen_at, address FROM peers "
+            "ORDER BY last_seen_at DESC, node"
+        )
+        return [Peer(*row) for row in rows]
+
+    def met(self, node: NodeId, at: int, address: Address | None = None) -> None:
+        with self._database.transaction():
+            key = self._catalogue.peer(node, at)
+            self._run.execute(
+                "UPDATE peers SET last_seen_at = max(last_seen_at, ?), address = coalesce(?, address) WHERE key = ?",
+                (at, address, key),
+            )
+
+    def synchronised(self, node: NodeId, *, epoch: str, revision: int, own_revision: int, at: int) -> None:
+        """Remember the peer's pair of a session that ran to its end: until it changes there is nothing to ask."""
+        with self._database.transaction():
+            key = self._catalogue.peer(node, at)
+            self._run.execute(
+                "UPDATE peers SET epoch = ?, revision = ?, own_revision = ?, last_seen_at = max(last_seen_at, ?) "
+                "WHERE key = ?",
+                (epoch, revision, own_revision, at, key),
+            )
+
+    def allowance(self, key: int, at: int) -> Allowance:
+        today = at // (DAY_S * 1000)
+        day, entries, counted = self._run.execute(
+            "SELECT day, day_entries, day_bytes FROM peers WHERE key = ?", (key,)
+        ).fetchone()
+        if day != today:
+            entries = counted = 0
+        return Allowance(today, self._limits.peer_day_entries - entries, self._limits.peer_day_bytes - counted)
+
+    def spend(self, key: int, left: Allowance) -> None:
+        self._run.execute(
+            "UPDATE peers SET day = ?, day_entries = ?, day_bytes = ? WHERE key = ?",
+            (
+                left.day,
+                self._limits.peer_day_entries - left.entries_left,
+                self._limits.peer_day_bytes - left.bytes_left,
+                key,
+            ),
+        )
+
+    def prune(self) -> None:
+        """Forget those not met for longest; an entry's source key may then point at nobody, which reads as unknown."""
+        self._run.execute(
+            "DELETE FROM peers WHERE key IN (SELECT key FROM peers ORDER BY last_seen_at DESC LIMIT -1 OFFSET ?)",
+            (self._limits.max_peers,),
+        )
