@@ -1,7 +1,7 @@
 """Matches LIKE patterns in time that is linear in the value.
 
 A pattern is cut at each ``%`` into segments of fixed length. The first and the last stand at the ends of the
-value; each one between is searched from where the one before ended. The leftmost place is always the best one,
+value; each one between is searched from where the one before ended. The leftmost place is always the best,
 so nothing is ever tried again: regular expressions, which do, can be made to take hours.
 """
 
