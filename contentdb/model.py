@@ -7,40 +7,25 @@ and base, so that callers who want words get words.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Self, TypeAlias
+from typing import Self
 
+from contentdb.attributes import BUILT_IN_IDENTIFIERS as BUILT_IN_IDENTIFIERS
+from contentdb.attributes import MAX_INTEGER as MAX_INTEGER
+from contentdb.attributes import MIN_INTEGER as MIN_INTEGER
+from contentdb.attributes import AttributeValue as AttributeValue
+from contentdb.attributes import Time as Time
+from contentdb.attributes import check_attributes, check_time
 from contentdb.errors import UsageError
 from contentdb.names import AuthorKey, EntryId, EntryKey, FeedId, Root, owner_of
 
 CHUNK_BYTES = 16_384
-MIN_INTEGER, MAX_INTEGER = -(2**63), 2**63 - 1
 # One XML header and one reply carry many entries; longer texts belong into an enclosure.
 MAX_SIGNED_BYTES = 131_072
 SIGNATURE_BYTES = 64
-MAX_ATTRIBUTES = 64
-MAX_ATTRIBUTE_NAME_CHARACTERS = 64
-MAX_ATTRIBUTE_VALUE_CHARACTERS = 4_096
 MAX_ENCLOSURES = 32
 # 4 TiB: more than any phone holds, and far from where chunk numbers would need other types.
 MAX_ENCLOSURE_BYTES = 2**42
 MAX_WRITERS = 1_000
-# What a selector may ask of every entry (and, where it exists, of a feed); attributes may not use these names.
-BUILT_IN_IDENTIFIERS = (
-    "id",
-    "feed",
-    "title",
-    "summary",
-    "author",
-    "author_name",
-    "updated",
-    "published",
-    "expires",
-    "size",
-    "enclosures",
-    "type",
-    "language",
-    "categories",
-)
 
 
 class Text(str):
@@ -61,13 +46,6 @@ class Text(str):
         text = super().__new__(cls, value)
         text.type, text.language, text.base = type, language, base
         return text
-
-
-class Time(int):
-    """An attribute of type time: Unix milliseconds that write and print as a date."""
-
-
-AttributeValue: TypeAlias = str | int | float | bool | Time
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +148,7 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True)
 class Feed:
-    """A feed as its descriptor tells it. ``updated`` is the descriptor's own; the store computes the feed's."""
+    """A feed as its descriptor tells it. ``updated`` is the descriptor's; the store computes the feed's."""
 
     id: FeedId
     title: Text
@@ -193,6 +171,7 @@ class Feed:
     writers: tuple[AuthorKey, ...] = ()
 
     def __post_init__(self) -> None:
+        check_time("updated", self.updated)
         owner = owner_of(self.id)
         if owner is None and self.writers:
             raise UsageError("only an owned feed has a list of writers; an open feed accepts everybody")
@@ -252,7 +231,13 @@ class Entry:
     retracted: bool = False
 
     def __post_init__(self) -> None:
-        check_attributes(self.attributes)
+        if self.attributes:
+            check_attributes(self.attributes)
+        check_time("updated", self.updated)
+        if self.published is not None:
+            check_time("published", self.published)
+        if self.expires is not None:
+            check_time("expires", self.expires)
         object.__setattr__(self, "attributes", MappingProxyType(dict(self.attributes)))
         if len(self.enclosures) > MAX_ENCLOSURES:
             raise UsageError(f"an entry has at most {MAX_ENCLOSURES} enclosures; got {len(self.enclosures)}")
@@ -291,41 +276,9 @@ def joined_categories(categories: tuple[Category, ...]) -> str | None:
     return "|" + "|".join(category.term for category in categories) + "|" if categories else None
 
 
-def check_attributes(attributes: Mapping[str, AttributeValue]) -> None:
-    """Raise UsageError for a name a selector could not say or a value that has no type of ours."""
-    if len(attributes) > MAX_ATTRIBUTES:
-        raise UsageError(f"an entry has at most {MAX_ATTRIBUTES} attributes; got {len(attributes)}")
-    for name, value in attributes.items():
-        if not name.isidentifier() or len(name) > MAX_ATTRIBUTE_NAME_CHARACTERS:
-            raise UsageError(f"an attribute's name is a word of letters, digits and _; got {name[:80]!r}")
-        if name in BUILT_IN_IDENTIFIERS:
-            raise UsageError(f"{name!r} is built in; give the attribute another name")
-        _check_value(name, value)
-
-
-def _check_value(name: str, value: object) -> None:
-    if isinstance(value, bool):
-        return
-    if isinstance(value, int):
-        if not MIN_INTEGER <= value <= MAX_INTEGER:
-            raise UsageError(f"attribute {name!r} must fit into 64 bits; got {value}")
-    elif isinstance(value, float):
-        if value != value or value in (float("inf"), float("-inf")):
-            raise UsageError(f"attribute {name!r} must be a finite number; got {value}")
-    elif isinstance(value, str):
-        if len(value) > MAX_ATTRIBUTE_VALUE_CHARACTERS:
-            raise UsageError(
-                f"attribute {name!r} has {len(value)} characters; at most {MAX_ATTRIBUTE_VALUE_CHARACTERS}"
-            )
-    else:
-        raise UsageError(
-            f"attribute {name!r} is of type {type(value).__name__}; use str, int, float, bool or Time"
-        )
-
-
 @dataclass(frozen=True, slots=True)
 class Signed:
-    """An entry or descriptor as it travels: who vouches, the Ed25519 signature, and exactly what was signed."""
+    """An entry or descriptor as it travels: who vouches, the Ed25519 signature, exactly what was signed."""
 
     author: AuthorKey
     signature: bytes

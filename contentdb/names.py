@@ -19,8 +19,12 @@ OWNED_FEED_PREFIX = "urn:passerby:owned:"
 _HEX64 = re.compile(r"[0-9a-f]{64}")
 _HEX40 = re.compile(r"[0-9a-f]{40}")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
-# RFC 3987 leaves these out of an IRI; spaces and controls would also break lines in logs.
-_NOT_IN_IRI = re.compile(r'[\x00-\x20\x7f-\x9f<>"{}|\\^`\ud800-\udfff\ufffe\uffff]|%(?![0-9A-Fa-f]{2})')
+# RFC 3987 leaves these out of an IRI; spaces and controls would also break lines in logs, and the
+# marks of writing direction (its section 4.1) would show one name as another.
+_NOT_IN_IRI = re.compile(
+    r'[\x00-\x20\x7f-\x9f<>"{}|\\^`\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]'
+    r"|%(?![0-9A-Fa-f]{2})"
+)
 _OWNED = re.compile(OWNED_FEED_PREFIX + r"([0-9a-f]{64}):([a-z0-9-]{1,64})")
 _ADDRESS = re.compile(r"[a-z]{2,8}:[!-~]{1,120}")
 
@@ -53,7 +57,8 @@ def is_iri(text: str) -> bool:
 def parse_feed_id(text: str) -> FeedId:
     if not is_iri(text):
         raise UsageError(f"a feed id must be an absolute IRI such as urn:uuid:...; got {text[:80]!r}")
-    if text.startswith(OWNED_FEED_PREFIX) and _OWNED.fullmatch(text) is None:
+    # In any case: a URN is the same in capitals, and must not be a free id that looks like an owned one.
+    if text[: len(OWNED_FEED_PREFIX)].lower() == OWNED_FEED_PREFIX and _OWNED.fullmatch(text) is None:
         raise UsageError(f"{text[:80]!r} starts like an owned feed's id but names no key and label")
     return FeedId(text)
 
