@@ -14,7 +14,7 @@ KEYWORDS = frozenset({"NULL", "TRUE", "FALSE", "NOT", "AND", "OR", "BETWEEN", "L
 
 _SPACE = re.compile(r"[ \t\f\r\n]*")
 _ASCII_WORD = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]*")
-_STRING = re.compile(r"'((?:[^']|'')*)'")
+_STRING = re.compile(r"'((?:[^']|'')*+)'")
 _DECIMAL = re.compile(
     r"((?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)[eE][+-]?[0-9]+|[0-9]+\.[0-9]*|\.[0-9]+)(?:[fFdD](?![\w$]))?"
     r"|([0-9]+)[fFdD](?![\w$])"
@@ -117,8 +117,14 @@ def _word(text: str, position: int) -> Token:
     while end < len(text) and _continues_name(text[end]):
         end += 1
     word = text[position:end]
-    keyword = word.upper() if word.isascii() else ""
-    return Token(keyword if keyword in KEYWORDS else "name", word, position + 1, word)
+    if word.isascii() and word.upper() in KEYWORDS:
+        return Token(word.upper(), word, position + 1, word)
+    # Some brokers have names with dots in them. Nothing else could follow a name so; a keyword, .5 could.
+    while text[end : end + 1] == "." and end + 1 < len(text) and _continues_name(text[end + 1]):
+        end += 2
+        while end < len(text) and _continues_name(text[end]):
+            end += 1
+    return Token("name", text[position:end], position + 1, text[position:end])
 
 
 def _starts_name(character: str) -> bool:

@@ -1,5 +1,6 @@
 """The predicate tree of a selector: what the parser makes and everything else reads."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal as OneOf
 from typing import TypeAlias
@@ -109,3 +110,14 @@ Condition: TypeAlias = (
     Comparison | Between | In | Like | IsNull | IsUnknown | Not | And | Or | Identifier | Literal
 )
 Expression: TypeAlias = Condition | Sign | Arithmetic
+
+
+def names_in(expression: Expression) -> Iterator[str]:
+    """The attributes an expression is made of; it is unknown where one of them is missing."""
+    if isinstance(expression, Identifier):
+        yield expression.name
+    elif isinstance(expression, Sign):
+        yield from names_in(expression.operand)
+    elif isinstance(expression, Arithmetic):
+        yield from names_in(expression.left)
+        yield from names_in(expression.right)
