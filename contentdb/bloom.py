@@ -7,7 +7,7 @@ member. What it holds by chance changes with the salt, so a new salt reveals wha
 
 import math
 import struct
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from hashlib import blake2b
 from typing import Self, TypeAlias
 
@@ -60,8 +60,14 @@ class Filter:
         return built
 
     def __contains__(self, id: Id) -> bool:
-        bits = self._bits
-        return all(bits[position] for position in self._positions(id))
+        bits, width = self._bits, self.bits_per_slice
+        here, step = self._walk(id)
+        # A loop and no generator: a filter is asked for each entry of a feed, and this is half as fast again.
+        for start in range(0, len(bits), width):
+            if not bits[start + ((here >> 32) * width >> 32)]:
+                return False
+            here = here + step & MASK
+        return True
 
     def __len__(self) -> int:
         return self.count
@@ -91,18 +97,18 @@ class Filter:
             packed = packed_bits(self._digests(members), self.slices, self.bits_per_slice)
             self._bits = unpacked(packed, len(self._bits))
             return
-        bits = self._bits
+        bits, width = self._bits, self.bits_per_slice
+        starts = range(0, len(bits), width)
         for id in members:
-            for position in self._positions(id):
-                bits[position] = 1
+            here, step = self._walk(id)
+            for start in starts:
+                bits[start + ((here >> 32) * width >> 32)] = 1
+                here = here + step & MASK
 
-    def _positions(self, id: Id) -> Iterator[int]:
+    def _walk(self, id: Id) -> tuple[int, int]:
+        """Where an id's walk through the slices begins, and how it goes on."""
         digest = int.from_bytes(self._digest(id))
-        here, step = digest >> 64, digest & MASK | 1
-        width = self.bits_per_slice
-        for start in range(0, len(self._bits), width):
-            yield start + ((here >> 32) * width >> 32)
-            here = here + step & MASK
+        return digest >> 64, digest & MASK | 1
 
     def _digest(self, id: Id) -> bytes:
         hashed = self._keyed.copy()
