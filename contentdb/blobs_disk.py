@@ -5,9 +5,6 @@ hashing, copying and flushing happen outside of it.
 """
 
 import os
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock, RLock
 
@@ -40,7 +37,8 @@ class DiskBlobs:
     """Enclosure bytes on disk; see contentdb.blobs.Blobs for what each call promises."""
 
     def __init__(self, folder: Path) -> None:
-        self._shelf = Shelf(folder)
+        self._shelf = Shelf(Path(folder))
+        self._writing = f"writing to {folder}"
         self._lock = RLock()
         self._files = OpenFiles(self._shelf)
         self._unflushed: set[Root] = set()
@@ -52,27 +50,16 @@ class DiskBlobs:
     # --- publishing ---
 
     def add_file(self, path: Path, *, progress: Progress | None = None) -> tuple[Root, int]:
-        with self._incoming() as (target, temporary):
+        with disk(self._writing), self._shelf.incoming() as (target, temporary):
             hasher = hash_source(Path(path), lambda piece: append(target, piece), progress, target)
             return self._adopt(target, temporary, hasher)
 
     def add_bytes(self, data: bytes) -> tuple[Root, int]:
-        with self._incoming() as (target, temporary):
+        with disk(self._writing), self._shelf.incoming() as (target, temporary):
             hasher = TreeHasher()
             hasher.update(data)
             append(target, data)
             return self._adopt(target, temporary, hasher)
-
-    @contextmanager
-    def _incoming(self) -> Iterator[tuple[int, Path]]:
-        with disk(f"writing to {self._shelf.folder}"):
-            target, name = tempfile.mkstemp(dir=self._shelf.temporary)
-            try:
-                yield target, Path(name)
-            finally:
-                os.close(target)
-                Path(name).unlink(missing_ok=True)
-                Path(name + ".state").unlink(missing_ok=True)
 
     def _adopt(self, target: int, temporary: Path, hasher: TreeHasher) -> tuple[Root, int]:
         """Bring a finished file in under its root, whole and durable before anybody hears of it."""

@@ -9,9 +9,10 @@ tmp/                    files on their way in; emptied by recovery
 
 import os
 import re
+import tempfile
 from collections import OrderedDict
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from contentdb.blobs_files import disk, flush_folder, make_folder, open_private
@@ -58,6 +59,17 @@ class Shelf:
     def roots(self) -> list[Root]:
         ours = (_OURS.fullmatch(path.name) for path in self.files() if path.parent != self.temporary)
         return sorted({Root(match[1]) for match in ours if match})
+
+    @contextmanager
+    def incoming(self) -> Iterator[tuple[int, Path]]:
+        """An open private file, and its path, which goes away again unless somebody adopts it."""
+        target, name = tempfile.mkstemp(dir=self.temporary)
+        try:
+            yield target, Path(name)
+        finally:
+            os.close(target)
+            Path(name).unlink(missing_ok=True)
+            Path(name + ".state").unlink(missing_ok=True)
 
     def adopt(self, root: Root, complete: Path, sidecar: Path) -> None:
         """Take in finished and flushed files under their names; they take the place of a download."""

@@ -1,4 +1,4 @@
-"""Small integers for the long names that every row would otherwise repeat: feeds, authors, attributes, peers."""
+"""Small integers for the long names that rows would otherwise repeat: feeds, authors, attributes, peers."""
 
 from collections.abc import Callable
 
@@ -75,7 +75,8 @@ class Catalogue:
         return self._authors.find(author)
 
     def author(self, author: AuthorKey) -> int:
-        return self._authors.key_of(author, self._running_s())
+        key = self._authors.find(author)
+        return self._authors.key_of(author, self._running_s()) if key is None else key
 
     def find_attribute(self, name: str) -> int | None:
         return self._attributes.find(name)

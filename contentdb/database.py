@@ -15,7 +15,7 @@ CACHE_KIB = 16_384
 
 
 class Database:
-    """Owns the connection. `durable` transactions survive a power cut, the others survive any crash of ours."""
+    """Owns the connection. `durable` transactions survive a power cut, the others any crash of ours."""
 
     def __init__(self, folder: Path | None, entropy: Callable[[int], bytes]) -> None:
         self._entropy = entropy
@@ -28,7 +28,7 @@ class Database:
             self._open()
         except sqlite3.Error as error:
             self.connection.close()
-            raise self._translated(error) from error
+            raise self.translated(error) from error
         except StoreError:
             self.connection.close()
             raise
@@ -55,6 +55,7 @@ class Database:
         run(f"PRAGMA cache_size = -{CACHE_KIB}")
         run("PRAGMA temp_store = MEMORY")
         (version,) = run("PRAGMA user_version").fetchone()
+        self.is_new = version == 0
         if version > len(STEPS):
             raise StoreError(
                 f"the database in {self._place} was written by a newer passerby (schema {version}, this one "
@@ -66,7 +67,9 @@ class Database:
 
     def _open_full_text(self) -> bool:
         with contextlib.suppress(sqlite3.OperationalError):
-            present = self.connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'entry_text'").fetchone()
+            present = self.connection.execute(
+                "SELECT 1 FROM sqlite_master WHERE name = 'entry_text'"
+            ).fetchone()
             with self.transaction():
                 self.connection.execute(FULL_TEXT)
                 current = self.meta("full_text_revision") == self.meta("revision")
@@ -141,7 +144,7 @@ class Database:
                 self.connection.execute("PRAGMA synchronous = FULL")
             self.connection.execute("BEGIN IMMEDIATE")
         except sqlite3.Error as error:
-            raise self._translated(error) from error
+            raise self.translated(error) from error
         self._depth = 1
         revision = getattr(self, "revision", 0)
         try:
@@ -155,7 +158,7 @@ class Database:
         except BaseException as error:
             self._roll_back(revision)
             if isinstance(error, sqlite3.Error):
-                raise self._translated(error) from error
+                raise self.translated(error) from error
             raise
         finally:
             self._depth = 0
@@ -169,6 +172,14 @@ class Database:
         self.revision = revision
         for forget in self._rolled_back:
             forget()
+
+    @contextlib.contextmanager
+    def reading(self) -> Iterator[sqlite3.Connection]:
+        """For questions outside a transaction: a damaged page becomes a sentence."""
+        try:
+            yield self.connection
+        except sqlite3.Error as error:
+            raise self.translated(error) from error
 
     def problems(self) -> list[str]:
         """What SQLite's own integrity check finds; empty when all is well."""
@@ -187,7 +198,7 @@ class Database:
                     self.put_meta("clean", 1)
         self.connection.close()
 
-    def _translated(self, error: sqlite3.Error) -> StoreError:
+    def translated(self, error: sqlite3.Error) -> StoreError:
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF
         place = self._place
         if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
@@ -196,8 +207,8 @@ class Database:
             return StoreError(f"the disk of {place} is full; nothing was lost: make room and try again")
         if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
             return StoreError(
-                f"the database in {place} is damaged ({error}); nothing was deleted: move {FILE_NAME} away and "
-                "start again to fetch content anew from neighbours, or see docs/recovery.md to save what is readable"
+                f"the database in {place} is damaged ({error}); nothing was deleted: docs/recovery.md tells "
+                "how to save what is readable, or start anew with another --home"
             )
         if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_CANTOPEN):
             return StoreError(f"cannot write the database in {place} ({error}); check who owns it")

@@ -1,4 +1,4 @@
-"""Feeds as the store knows them: descriptors, who may write, counts, blocked keys, and sets for reconciliation."""
+"""Feeds as the store knows them: descriptors, who may write, counts, blocked keys, and sets to reconcile."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -96,12 +96,14 @@ class Feeds:
             "SELECT signer, sequence, data FROM feeds WHERE key = ?", (key,)
         ).fetchone()
         if pinned_signer not in (None, signer):
-            raise RemoteError(f"feed {feed.id} is described by another key already; a second one changes nothing")
+            raise RemoteError(
+                f"feed {feed.id} is described by another key already; a second one changes nothing"
+            )
         if data is not None and (feed.sequence, version_of(signed.data)) <= (sequence, version_of(data)):
             return False
         self._run.execute(
-            "UPDATE feeds SET signer = ?, sequence = ?, signature = ?, data = ?, listed = ?, own = max(own, ?) "
-            "WHERE key = ?",
+            "UPDATE feeds SET signer = ?, sequence = ?, signature = ?, data = ?, listed = ?, "
+            "own = max(own, ?) WHERE key = ?",
             (signer, feed.sequence, signed.signature, signed.data, feed.listed, own, key),
         )
         # Whoever was no writer under the old list may be one now.
@@ -119,7 +121,8 @@ class Feeds:
 
     def descriptor(self, feed: FeedId) -> Signed | None:
         row = self._run.execute(
-            "SELECT a.public, f.signature, f.data FROM feeds f JOIN authors a ON a.key = f.signer WHERE f.id = ?",
+            "SELECT a.public, f.signature, f.data FROM feeds f JOIN authors a ON a.key = f.signer "
+            "WHERE f.id = ?",
             (feed,),
         ).fetchone()
         return None if row is None or row[2] is None else Signed(*row)
@@ -127,20 +130,27 @@ class Feeds:
     def rows(self, ids: Iterable[FeedId] | None = None) -> list[FeedRow]:
         """The feeds named, or all of them, ordered by id."""
         wanted = None if ids is None else set(ids)
-        rows = self._run.execute(
-            "SELECT f.id, f.data, (SELECT max(updated) FROM entries e WHERE e.feed = f.key AND e.state = 0 "
-            "AND e.retracted = 0), f.entries, f.bytes, f.own, f.pinned, f.listed, "
-            "EXISTS (SELECT 1 FROM subscriptions s WHERE s.feed = f.id) FROM feeds f "
-            + ("" if wanted is None else f"WHERE f.id IN ({','.join('?' * len(wanted))}) ")
-            + "ORDER BY f.id",
-            sorted(wanted) if wanted is not None else (),
-        )
+        with self._database.reading() as connection:
+            rows = connection.execute(
+                "SELECT f.id, f.data, (SELECT max(updated) FROM entries e WHERE e.feed = f.key "
+                "AND e.state = 0 AND e.retracted = 0), f.entries, f.bytes, f.own, f.pinned, f.listed, "
+                "EXISTS (SELECT 1 FROM subscriptions s WHERE s.feed = f.id) FROM feeds f "
+                + ("" if wanted is None else f"WHERE f.id IN ({','.join('?' * len(wanted))}) ")
+                + "ORDER BY f.id",
+                sorted(wanted) if wanted is not None else (),
+            ).fetchall()
         return [
             FeedRow(
                 FeedId(feed_id),
                 read_signed_descriptor(data) if data is not None else None,
-                updated, entries, size, bool(own), bool(pinned), bool(listed), bool(subscribed),
-            )  # fmt: skip
+                updated,
+                entries,
+                size,
+                bool(own),
+                bool(pinned),
+                bool(listed),
+                bool(subscribed),
+            )
             for feed_id, data, updated, entries, size, own, pinned, listed, subscribed in rows
         ]
 
@@ -165,7 +175,9 @@ class Feeds:
         return author in self._blocked
 
     def blocked(self) -> list[AuthorKey]:
-        return [row[0] for row in self._run.execute("SELECT public FROM authors WHERE blocked ORDER BY public")]
+        return [
+            row[0] for row in self._run.execute("SELECT public FROM authors WHERE blocked ORDER BY public")
+        ]
 
     def _load_blocked(self) -> frozenset[int]:
         return frozenset(row[0] for row in self._run.execute("SELECT key FROM authors WHERE blocked"))

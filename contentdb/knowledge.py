@@ -1,8 +1,8 @@
 """Two sets per feed, ready to be compared with a neighbour's: what we hold, and what we know.
 
-*Held* is what we serve. *Known* is held and all that we had or refused, and is what we ask with; otherwise every
-evicted entry would be a difference at every meeting, for ever. Sketches are linear, so both are kept as sketches
-that follow each insertion and removal, and known is simply the sum of held and gone.
+*Held* is what we serve. *Known* is held and all that we had or refused, and is what we ask with; otherwise
+every evicted entry would be a difference at every meeting, for ever. Sketches are linear, so both are kept as
+sketches that follow each insertion and removal, and known is simply the sum of held and gone.
 """
 
 from collections import OrderedDict

@@ -1,8 +1,8 @@
 """What happened to each entry: state changes only, the newest ones kept, for the question "why"."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 from contentdb.database import Database
 
@@ -21,8 +21,7 @@ class Event(StrEnum):
     RETRACTED = "retracted"
 
 
-@dataclass(frozen=True, slots=True)
-class Happening:
+class Happening(NamedTuple):
     entry: str  # the entry's id; one id may name entries of several authors, the detail tells them apart
     at: int
     event: Event

@@ -74,7 +74,9 @@ CREATE TABLE signed_bytes (key INTEGER PRIMARY KEY, signature BLOB NOT NULL, dat
 
 CREATE TABLE attribute_names (key INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
 INSERT INTO attribute_names VALUES (0, '|category');
-CREATE TABLE entry_attributes (name INTEGER, value, entry INTEGER, PRIMARY KEY (name, value, entry)) WITHOUT ROWID;
+CREATE TABLE entry_attributes (
+    name INTEGER, value, entry INTEGER, PRIMARY KEY (name, value, entry)
+) WITHOUT ROWID;
 
 CREATE TABLE enclosures (
     entry INTEGER NOT NULL,

@@ -10,7 +10,7 @@ from contentdb.settings import DAY_S, Limits
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """What we remember of a node. (epoch, revision) is its own pair at the end of our last complete session."""
+    """What we remember of a node. (epoch, revision) is its own pair at the end of our last whole session."""
 
     node: NodeId
     epoch: str | None
@@ -63,17 +63,18 @@ class Peers:
         with self._database.transaction():
             key = self._catalogue.peer(node, at)
             self._run.execute(
-                "UPDATE peers SET last_seen_at = max(last_seen_at, ?), address = coalesce(?, address) WHERE key = ?",
+                "UPDATE peers SET last_seen_at = max(last_seen_at, ?), address = coalesce(?, address) "
+                "WHERE key = ?",
                 (at, address, key),
             )
 
     def synchronised(self, node: NodeId, *, epoch: str, revision: int, own_revision: int, at: int) -> None:
-        """Remember the peer's pair of a session that ran to its end: until it changes there is nothing to ask."""
+        """Remember the peer's pair of a session that ran to its end: until it changes, nothing is to ask."""
         with self._database.transaction():
             key = self._catalogue.peer(node, at)
             self._run.execute(
-                "UPDATE peers SET epoch = ?, revision = ?, own_revision = ?, last_seen_at = max(last_seen_at, ?) "
-                "WHERE key = ?",
+                "UPDATE peers SET epoch = ?, revision = ?, own_revision = ?, "
+                "last_seen_at = max(last_seen_at, ?) WHERE key = ?",
                 (epoch, revision, own_revision, at, key),
             )
 
@@ -84,7 +85,9 @@ class Peers:
         ).fetchone()
         if day != today:
             entries = counted = 0
-        return Allowance(today, self._limits.peer_day_entries - entries, self._limits.peer_day_bytes - counted)
+        return Allowance(
+            today, self._limits.peer_day_entries - entries, self._limits.peer_day_bytes - counted
+        )
 
     def spend(self, key: int, left: Allowance) -> None:
         self._run.execute(
@@ -98,8 +101,9 @@ class Peers:
         )
 
     def prune(self) -> None:
-        """Forget those not met for longest; an entry's source key may then point at nobody, which reads as unknown."""
+        """Forget those not met for longest; the source of what they brought then reads as unknown."""
         self._run.execute(
-            "DELETE FROM peers WHERE key IN (SELECT key FROM peers ORDER BY last_seen_at DESC LIMIT -1 OFFSET ?)",
+            "DELETE FROM peers WHERE key IN "
+            "(SELECT key FROM peers ORDER BY last_seen_at DESC, key LIMIT -1 OFFSET ?)",
             (self._limits.max_peers,),
         )

@@ -1,7 +1,7 @@
 """Which content goes first when space or time runs out, and what is remembered of it.
 
-The order: what has expired, then what strangers brought beyond their share, then the oldest of the feed that uses
-the most. Own and pinned content never goes.
+The order: what has expired, then what strangers brought beyond their share, then the oldest of the feed that
+uses the most. Own and pinned content never goes.
 """
 
 from collections.abc import Iterable, Iterator
@@ -43,7 +43,9 @@ _EVICTABLE = "state = 0 AND own = 0 AND pinned = 0"
 
 
 class Retention:
-    def __init__(self, database: Database, *, feeds: Feeds, intake: Intake, ledger: Ledger, limits: Limits) -> None:
+    def __init__(
+        self, database: Database, *, feeds: Feeds, intake: Intake, ledger: Ledger, limits: Limits
+    ) -> None:
         self._database = database
         self._run = database.connection
         self._feeds, self._intake, self._ledger, self._limits = feeds, intake, ledger, limits
@@ -70,17 +72,19 @@ class Retention:
                 self._free(total - limits.max_bytes + int(limits.max_bytes * SLACK), at)
 
     def _enforce_feed(self, feed: int, is_open: bool, entries: int, size: int, at: int) -> int:
-        freed = self._limit_strangers(feed, at) if is_open else 0
-        too_many = entries - self._limits.max_feed_entries
+        fewer, freed = self._limit_strangers(feed, at) if is_open else (0, 0)
+        too_many = entries - fewer - self._limits.max_feed_entries
         too_large = size - freed - self._limits.max_feed_bytes
         if too_many > 0 or too_large > 0:
             slack_entries = int(self._limits.max_feed_entries * SLACK) if too_many > 0 else 0
             slack_bytes = int(self._limits.max_feed_bytes * SLACK) if too_large > 0 else 0
             rows = self._candidates(f"{_EVICTABLE} AND feed = ? ORDER BY updated, key", feed)
-            freed += self._evict(enough(rows, too_many + slack_entries, too_large + slack_bytes), "feed quota", at)
+            freed += self._evict(
+                enough(rows, too_many + slack_entries, too_large + slack_bytes), "feed quota", at
+            )
         return freed
 
-    def _limit_strangers(self, feed: int, at: int) -> int:
+    def _limit_strangers(self, feed: int, at: int) -> tuple[int, int]:
         """Never-seen keys share a part of the quota; beyond it they push out one another and nobody else."""
         strangers = (
             "author IN (SELECT key FROM authors WHERE own = 0 AND trusted = 0 AND first_run_s > ?) "
@@ -94,13 +98,16 @@ class Retention:
         too_many = count - int(self._limits.max_feed_entries * share)
         too_large = size - int(self._limits.max_feed_bytes * share)
         rows = self._candidates(f"{strangers} ORDER BY updated, key", since, feed)
-        return self._evict(enough(rows, too_many, too_large), "strangers' share of the feed", at)
+        doomed = list(enough(rows, too_many, too_large))
+        return len(doomed), self._evict(doomed, "strangers' share of the feed", at)
 
     def _free(self, size: int, at: int) -> None:
         """Make room in the whole store: expired entries first, then the oldest of the largest feed."""
         expired = self._candidates(f"{_EVICTABLE} AND expires <= ? ORDER BY expires, key", at)
         size -= self._evict(enough(expired, 0, size), "storage full", at)
-        feeds = self._run.execute("SELECT key FROM feeds WHERE pinned = 0 ORDER BY bytes DESC, key").fetchall()
+        feeds = self._run.execute(
+            "SELECT key FROM feeds WHERE pinned = 0 ORDER BY bytes DESC, key"
+        ).fetchall()
         for (feed,) in feeds:
             if size <= 0:
                 return
@@ -124,7 +131,7 @@ class Retention:
     def _remove(self, doomed: list[Candidate], state: State, event: Event, reason: str, at: int) -> int:
         if not doomed:
             return 0
-        self._intake.orphans += self._intake.rows.bury([c.key for c in doomed], state)
+        self._intake.unnamed += self._intake.rows.bury([c.key for c in doomed], state)
         for c in doomed:
             self._feeds.count(c.feed, -1, -c.bytes)
             self._feeds.changed(c.feed, removed=c.short_id, added=None)
@@ -135,7 +142,7 @@ class Retention:
     # -- time
 
     def maintain(self, at: int, ran_s: int) -> None:
-        """Housekeeping, to be called now and then with the seconds that have passed running since the last call."""
+        """Housekeeping, to be called now and then with the seconds spent running since the last call."""
         with self._database.transaction():
             running_s = self.running_s + max(0, ran_s)
             self._database.put_meta("running_s", running_s)
@@ -165,7 +172,9 @@ class Retention:
         ).fetchall()
         for feed, newest in feeds:
             oldest = min(newest, at) - self._limits.max_feed_age_s * 1000
-            rows = self._candidates(f"{_EVICTABLE} AND feed = ? AND updated < ? ORDER BY updated", feed, oldest)
+            rows = self._candidates(
+                f"{_EVICTABLE} AND feed = ? AND updated < ? ORDER BY updated", feed, oldest
+            )
             self._evict(list(rows), "too old for its feed", at)
 
     def _remember_less(self) -> None:
@@ -174,7 +183,8 @@ class Retention:
         surplus = graves - self._limits.max_removed
         if surplus > 0:
             rows = self._run.execute(
-                "SELECT key, feed, updated FROM entries WHERE state > 0 ORDER BY revision, updated, key LIMIT ?",
+                "SELECT key, feed, updated FROM entries WHERE state > 0 "
+                "ORDER BY revision, updated, key LIMIT ?",
                 (surplus,),
             ).fetchall()
             for _key, feed, updated in rows:

@@ -3,22 +3,24 @@
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import IntEnum
+from typing import NamedTuple
 
 from contentdb.catalogue import Catalogue
 from contentdb.database import Database
 from contentdb.model import Entry, Signed, joined_categories
 from contentdb.names import Root
 
+_ENCODE = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 CATEGORY_NAME = 0  # the key under which category terms stand in entry_attributes
 
 INSERT_ENTRY = (
-    "INSERT OR REPLACE INTO entries (key, feed, author, id, state, revision, short_id, version, updated, published, "
-    "expires, bytes, own, pinned, retracted, received_at, source, size, enclosures, title, summary, author_name, "
-    "type, language, categories, attributes) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
+    "INSERT INTO entries (key, feed, author, id, state, revision, short_id, version, updated, published, "
+    "expires, bytes, own, pinned, retracted, received_at, source, size, enclosures, title, summary, "
+    "author_name, type, language, categories, attributes) "
+    "VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
 )
-INSERT_SIGNED = "INSERT OR REPLACE INTO signed_bytes (key, signature, data) VALUES (?,?,?)"
+INSERT_SIGNED = "INSERT INTO signed_bytes (key, signature, data) VALUES (?,?,?)"
 INSERT_ATTRIBUTE = "INSERT OR IGNORE INTO entry_attributes (name, value, entry) VALUES (?,?,?)"
 INSERT_TEXT = "INSERT INTO entry_text (rowid, title, summary, categories) VALUES (?,?,?,?)"
 INSERT_ENCLOSURE = "INSERT INTO enclosures (entry, position, root, length, name, type) VALUES (?,?,?,?,?,?)"
@@ -33,8 +35,7 @@ class State(IntEnum):
     REFUSED = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Placement:
+class Placement(NamedTuple):
     """Everything about a row that is not in the entry itself."""
 
     key: int
@@ -109,7 +110,7 @@ class EntryRows:
                 entry.enclosures[0].type if entry.enclosures else None,
                 entry.language,
                 categories,
-                json.dumps(attributes, ensure_ascii=False, separators=(",", ":")) if attributes else None,
+                _ENCODE(attributes) if attributes else None,
             )
         )
         self._signed.append((key, signed.signature, signed.data))
@@ -141,15 +142,14 @@ class EntryRows:
             many(INSERT_ENCLOSURE, self._enclosures)
         self._forget()
 
-    def clear(self, keys: Sequence[int]) -> list[Root]:
-        """Remove all that hangs on these rows but the rows themselves; returns roots nobody needs any more."""
-        roots: set[str] = set()
-        for key in keys:
-            roots.update(self._clear_one(key))
-        needed = "SELECT 1 FROM enclosures WHERE root = ? LIMIT 1"
-        return [Root(root) for root in sorted(roots) if not self._run.execute(needed, (root,)).fetchone()]
+    def remove(self, key: int) -> list[Root]:
+        """Remove an entry's rows from all tables; returns the roots that it named."""
+        roots = self._clear(key)
+        self._run.execute("DELETE FROM entries WHERE key = ?", (key,))
+        return roots
 
-    def _clear_one(self, key: int) -> list[str]:
+    def _clear(self, key: int) -> list[Root]:
+        """Remove all that hangs on the row, but not the row itself."""
         row = self._run.execute(
             "SELECT title, summary, categories, attributes FROM entries WHERE key = ?", (key,)
         ).fetchone()
@@ -158,26 +158,30 @@ class EntryRows:
         title, summary, categories, attributes = row
         if self._database.full_text and title is not None:
             self._run.execute(
-                "INSERT INTO entry_text (entry_text, rowid, title, summary, categories) VALUES ('delete',?,?,?,?)",
+                "INSERT INTO entry_text (entry_text, rowid, title, summary, categories) "
+                "VALUES ('delete',?,?,?,?)",
                 (key, title, summary, categories),
             )
         doomed = [(self._attribute_key(n), v, key) for n, v in json.loads(attributes or "{}").items()]
         doomed += [(CATEGORY_NAME, term, key) for term in (categories or "").split("|")]
-        self._run.executemany("DELETE FROM entry_attributes WHERE name = ? AND value = ? AND entry = ?", doomed)
+        self._run.executemany(
+            "DELETE FROM entry_attributes WHERE name = ? AND value = ? AND entry = ?", doomed
+        )
         self._run.execute("DELETE FROM signed_bytes WHERE key = ?", (key,))
-        roots = [row[0] for row in self._run.execute("SELECT root FROM enclosures WHERE entry = ?", (key,))]
+        named = self._run.execute("SELECT root FROM enclosures WHERE entry = ?", (key,))
+        roots = [Root(root) for (root,) in named]
         if roots:
             self._run.execute("DELETE FROM enclosures WHERE entry = ?", (key,))
         return roots
 
     def bury(self, keys: Sequence[int], state: State) -> list[Root]:
         """Keep only the memory of these entries: who, which version, and why it went."""
-        roots = self.clear(keys)
+        roots = [root for key in keys for root in self._clear(key)]
         revision = self._database.revision  # orders the graves by age; gains nothing, so it does not grow
         self._run.executemany(
             "UPDATE entries SET state = ?, revision = ?, bytes = 0, expired_run_s = NULL, size = NULL, "
-            "enclosures = NULL, title = NULL, summary = NULL, author_name = NULL, type = NULL, language = NULL, "
-            "categories = NULL, attributes = NULL WHERE key = ?",
+            "enclosures = NULL, title = NULL, summary = NULL, author_name = NULL, type = NULL, "
+            "language = NULL, categories = NULL, attributes = NULL WHERE key = ?",
             [(state.value, revision, key) for key in keys],
         )
         return roots
@@ -185,5 +189,3 @@ class EntryRows:
     def _forget(self) -> None:
         self._entries, self._signed, self._attributes = [], [], []
         self._texts, self._enclosures = [], []
-
-

@@ -28,7 +28,9 @@ class Subscription:
     created_at: int = 0
 
     def wants_file(self, length: int) -> bool:
-        return self.files == "all" or (self.files != "none" and length <= int(self.files.removeprefix("max=")))
+        return self.files == "all" or (
+            self.files != "none" and length <= int(self.files.removeprefix("max="))
+        )
 
 
 class Subscriptions:
@@ -37,14 +39,16 @@ class Subscriptions:
         self._run = database.connection
 
     def add(self, wanted: Subscription) -> Subscription:
-        """Subscribe, durably. The same app, feed and selector again gives the same subscription, options renewed."""
+        """Subscribe, durably. The same app, feed and selector again only renews its options."""
         _check(wanted)
         with self._database.transaction(durable=True):
             (count,) = self._run.execute(
                 "SELECT count(*) FROM subscriptions WHERE app = ?", (wanted.app,)
             ).fetchone()
             if count >= MAX_PER_APP:
-                raise UsageError(f"app {wanted.app} has {MAX_PER_APP} subscriptions, which is the most allowed")
+                raise UsageError(
+                    f"app {wanted.app} has {MAX_PER_APP} subscriptions, which is the most allowed"
+                )
             self._run.execute(
                 "INSERT INTO subscriptions (app, feed, selector, max_age_s, max_count, files, created_at) "
                 "VALUES (?,?,?,?,?,?,?) ON CONFLICT (app, feed, selector) DO UPDATE SET "
@@ -106,7 +110,9 @@ def _check(wanted: Subscription) -> None:
     parse_feed_id(wanted.feed)
     parse(wanted.selector)
     if _APP.fullmatch(wanted.app) is None:
-        raise UsageError(f"an app's name is 1 to 64 letters, digits, '.', '_' or '-'; got {wanted.app[:80]!r}")
+        raise UsageError(
+            f"an app's name is 1 to 64 letters, digits, '.', '_' or '-'; got {wanted.app[:80]!r}"
+        )
     if _FILES.fullmatch(wanted.files) is None:
         raise UsageError(f"files is all, none or max=BYTES; got {wanted.files[:80]!r}")
     for name, value in (("max_age", wanted.max_age_s), ("max_count", wanted.max_count)):

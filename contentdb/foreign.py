@@ -1,0 +1,108 @@
+"""Feed documents from files: strictly if they are valid Atom, else leniently, saying what was repaired."""
+
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from contentdb.atom import AtomError, parse_feed
+from contentdb.errors import UsageError
+from contentdb.model import Entry, Feed, Link, Source
+
+FIRST_PAGE = "feed.xml"
+MAX_FEED_BYTES = 2**24
+_DECLARATION = re.compile(rb"<!\s*(DOCTYPE|ENTITY)", re.IGNORECASE)
+_COMMENT_OR_INSTRUCTION = re.compile(rb"<!--.*?-->|<\?.*?\?>", re.DOTALL)
+_FIRST_ELEMENT = re.compile(rb"<[^!?\s]")
+
+
+@dataclass(frozen=True, slots=True)
+class FeedFile:
+    """One document: a feed, its entries, and the folder it lies in."""
+
+    path: Path
+    feed: Feed
+    entries: Sequence[Entry]
+    problems: Sequence[str] = field(default=())
+
+    @classmethod
+    def read(cls, path: Path) -> "FeedFile":
+        data = _read_bytes(path)
+        try:
+            return cls(path, *parse_feed(data))
+        except AtomError as error:
+            strict = str(error)
+        if _declares(data):
+            raise UsageError(
+                f"{path} declares a DOCTYPE or entities, which passerby never reads; take them out"
+            )
+        from contentdb.lenient import read_leniently  # the feed parser costs a tenth of a second
+
+        found = read_leniently(data)
+        if found is None:
+            raise UsageError(f"{path} is no feed: {strict}")
+        feed, entries, repairs = found
+        return cls(path, feed, entries, (f"not valid Atom ({strict}); read leniently", *repairs))
+
+    def beside(self, href: str) -> Path | None:
+        """The plain file a relative reference names, if it lies in our folder and nowhere else."""
+        if not is_relative(href):
+            return None
+        folder = self.path.parent.resolve()
+        try:
+            path = (folder / unquote(urlsplit(href).path)).resolve()
+            return path if path.is_relative_to(folder) and path.is_file() else None
+        except (OSError, ValueError, RuntimeError):  # too long, a zero byte, links in a circle
+            return None
+
+    def next_link(self) -> Link | None:
+        return next((link for link in self.feed.links if link.rel == "next"), None)
+
+
+def first_page(path: Path) -> Path:
+    """The document to begin with: the one named, or that of an exported folder."""
+    return path / FIRST_PAGE if os.path.isdir(path) else path  # pathlib's is_dir fails for a name too long
+
+
+def is_relative(href: str) -> bool:
+    """Does this name a file beside the document, rather than something on the web or elsewhere on disk?"""
+    try:
+        parts = urlsplit(href)
+    except ValueError:
+        return False
+    return bool(parts.path) and not (parts.scheme or parts.netloc or parts.query or parts.path[0] == "/")
+
+
+def _declares(data: bytes) -> bool:
+    """Is there a DOCTYPE where XML has it? Inside the text of an article it is only text."""
+    plain = _COMMENT_OR_INSTRUCTION.sub(b" ", data.replace(b"\0", b""))  # of UTF-16, the zero bytes hide it
+    start = _FIRST_ELEMENT.search(plain)
+    return _DECLARATION.search(plain, 0, start.start() if start else len(plain)) is not None
+
+
+def _read_bytes(path: Path) -> bytes:
+    try:
+        if path.exists() and not path.is_file():  # a pipe would make us wait for its writer
+            raise UsageError(f"{path} is not a plain file; name a feed document or an exported folder")
+        with path.open("rb") as file:
+            data = file.read(MAX_FEED_BYTES + 1)
+    except (OSError, ValueError) as error:
+        if isinstance(error, UsageError):
+            raise
+        reason = getattr(error, "strerror", None) or error
+        raise UsageError(f"cannot read {os.fspath(path)}: {reason}") from error
+    if len(data) > MAX_FEED_BYTES:
+        raise UsageError(f"{path} is larger than {MAX_FEED_BYTES} bytes; split the feed into pages")
+    return data
+
+
+def source_of(feed: Feed) -> Source:
+    """What an entry taken from this feed says about where it came from."""
+    return Source(
+        id=feed.id, title=feed.title, updated=feed.updated, subtitle=feed.subtitle, authors=feed.authors,
+        contributors=feed.contributors, categories=feed.categories, rights=feed.rights, icon=feed.icon,
+        logo=feed.logo, links=tuple(link for link in feed.links if link.rel in ("self", "alternate")),
+        generator=feed.generator, language=feed.language,
+    )  # fmt: skip

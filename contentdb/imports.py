@@ -1,0 +1,205 @@
+"""Takes feeds in from files: signed bytes as they are, foreign entries signed by whoever imports them."""
+
+import mimetypes
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from contentdb.absolute import Resolver
+from contentdb.arrivals import Arrival, read_verified, verify_and_read
+from contentdb.atom import read_signed_descriptor, signed_of, without_ours, write_entry
+from contentdb.blobs import safe_name
+from contentdb.errors import RemoteError, UsageError
+from contentdb.foreign import FeedFile, first_page, is_relative, source_of
+from contentdb.intake import Delivery, Fate, Outcome
+from contentdb.library import Library
+from contentdb.model import Enclosure, Entry, Link
+from contentdb.names import FeedId, parse_feed_id
+
+MAX_PROBLEMS = 50
+
+
+@dataclass(slots=True)
+class Report:
+    """What an export or import did. `problems` are sentences for the person who asked for it."""
+
+    feed: str = ""
+    document: Path | None = None
+    entries: int = 0
+    files: int = 0
+    known: int = 0
+    refused: int = 0
+    problems: list[str] = field(default_factory=list)
+
+    def add_problem(self, problem: str) -> None:
+        if len(self.problems) < MAX_PROBLEMS and problem not in self.problems:
+            self.problems.append(problem)
+
+    def refuse(self, problem: str) -> None:
+        self.refused += 1
+        self.add_problem(problem)
+
+
+def import_feed(library: Library, path: Path, at: int) -> Report:
+    """Take in an exported folder, or any Atom or RSS file. Raises UsageError if it cannot be read at all."""
+    report = Report()
+    page: Path | None = first_page(path).absolute()
+    seen: set[Path] = set()
+    while page is not None:
+        seen.add(page.resolve())
+        try:
+            file = FeedFile.read(page)
+        except UsageError as error:
+            if len(seen) == 1:
+                raise
+            report.add_problem(f"{error}; the feed goes on there, and that part is missing")
+            break
+        for problem in file.problems:
+            report.add_problem(problem)
+        _Page(library, file, at, report).take_in()
+        page = _next_page(file, seen, report)
+    return report
+
+
+def _next_page(file: FeedFile, seen: set[Path], report: Report) -> Path | None:
+    link = file.next_link()
+    if link is None:
+        return None
+    path = file.beside(link.href)
+    if path is None:
+        report.add_problem(f"the feed goes on in {link.href}, which is not beside {file.path.name}; not read")
+    elif path in seen:
+        report.add_problem(f"{file.path.name} says that the feed goes on in {path.name}, which came before")
+        return None
+    return path
+
+
+class _Page:
+    """One document on its way in."""
+
+    def __init__(self, library: Library, file: FeedFile, at: int, report: Report) -> None:
+        self._library, self._file, self._at, self._report = library, file, at, report
+        self._store = library.store
+        self._resolver = Resolver(file.feed)
+
+    def take_in(self) -> None:
+        feed = self._descriptor()
+        self._report.feed = self._report.feed or feed
+        before = set(self._store.blobs.roots())
+        with self._library.store_nothing_unnamed():
+            self._take_entries(feed)
+        self._report.files += sum(root not in before for root in self._store.blobs.roots())
+        if self._resolver.left_out:
+            self._report.add_problem("relative references that lead nowhere from here were left out")
+
+    def _take_entries(self, feed: FeedId) -> None:
+        arrivals = [arrival for entry in self._file.entries for arrival in self._arrival(entry, feed)]
+        is_own = [arrival.signed.author == self._library.key for arrival in arrivals]
+        own = [arrival for arrival, ours in zip(arrivals, is_own, strict=True) if ours]
+        others = [arrival for arrival, ours in zip(arrivals, is_own, strict=True) if not ours]
+        self._store.ensure_room(sum(len(arrival.signed.data) for arrival in own))
+        for group, ours in ((own, True), (others, False)):
+            outcomes = self._store.take_in(group, Delivery(self._at, own=ours))
+            for arrival, outcome in zip(group, outcomes, strict=True):
+                self._count(arrival, outcome)
+
+    def _count(self, arrival: Arrival, outcome: Outcome) -> None:
+        if outcome.fate.is_gain:
+            self._report.entries += 1
+        elif outcome.fate in (Fate.DUPLICATE, Fate.STALE):
+            self._report.known += 1
+        else:
+            name = arrival.entry.id if arrival.entry is not None else "an entry"
+            problem = f"{name} was {outcome.fate.value}: {outcome.reason}"
+            self._report.refuse(problem) if outcome.fate is Fate.REFUSED else self._report.add_problem(
+                problem
+            )
+
+    def _descriptor(self) -> FeedId:
+        feed = self._file.feed
+        try:
+            signed = signed_of(feed)
+            if signed is None:
+                return self._library.adopt_feed(self._resolver.feed(feed), self._at)
+            described = read_signed_descriptor(signed.data)
+            self._store.feeds.put_descriptor(signed, own=signed.author == self._library.key)
+            return described.id
+        except RemoteError as error:
+            # Not adopted: somebody has signed this feed, and the true description may still arrive.
+            self._report.add_problem(f"the feed's signed description was not taken: {error}")
+            return parse_feed_id(feed.id)
+
+    # -- entries
+
+    def _arrival(self, entry: Entry, feed: FeedId) -> list[Arrival]:
+        """The entry as it was signed, or signed by us if nobody did; nothing if we have it or it is wrong."""
+        try:
+            signed = signed_of(entry)
+            if signed is None:
+                return self._sign(entry, feed)
+            (arrival,) = verify_and_read([signed])
+            if arrival.entry is not None:
+                self._add_signed_files(entry, arrival.entry)
+            return [arrival]
+        except (RemoteError, UsageError) as error:
+            self._report.refuse(f"{entry.id}: {error}")
+            return []
+
+    def _add_signed_files(self, exported: Entry, signed: Entry) -> None:
+        wanted = {enclosure.root for enclosure in signed.enclosures}
+        for enclosure in self._add_files(exported).values():
+            if enclosure.root not in wanted:
+                self._report.add_problem(
+                    f"{signed.id}: file {enclosure.name!r} is not the one that was signed; left out"
+                )
+
+    def _sign(self, entry: Entry, feed: FeedId) -> list[Arrival]:
+        files = self._add_files(entry)
+        others = tuple(link for link in entry.links if not (link.rel == "enclosure" and link.href in files))
+        foreign = self._resolver.entry(replace(without_ours(entry), links=others))
+        ours = replace(
+            foreign,
+            feed=feed,
+            author=self._library.key,
+            enclosures=tuple(files.values()),
+            source=foreign.source or self._resolver.source(source_of(self._file.feed)),
+        )
+        if self._is_held(ours):
+            self._report.known += 1
+            return []
+        return read_verified([self._library.sign(write_entry(ours))])
+
+    def _is_held(self, ours: Entry) -> bool:
+        """Is only the news about its feed new? That alone must not make a new version of every entry."""
+        row = self._store.entries.by_key(ours.key)
+        if row is None:
+            return False
+        held = self._store.entry_of_row(row.key)
+        ((_, signed),) = self._store.entries.signed([row.key])
+        return write_entry(replace(ours, source=held.source)) == signed.data
+
+    # -- files
+
+    def _add_files(self, entry: Entry) -> dict[str, Enclosure]:
+        """Files that lie beside the document, by the reference the entry names them with."""
+        found: dict[str, Enclosure] = {}
+        for link in entry.links:
+            if link.rel == "enclosure" and is_relative(link.href) and link.href not in found:
+                enclosure = self._add_file(entry, link)
+                if enclosure is not None:
+                    found[link.href] = enclosure
+        return found
+
+    def _add_file(self, entry: Entry, link: Link) -> Enclosure | None:
+        path = self._file.beside(link.href)
+        if path is None:
+            self._report.add_problem(f"{entry.id}: file {link.href!r} is not beside the feed; left out")
+            return None
+        try:
+            self._store.ensure_room(path.stat().st_size)
+            root, length = self._store.blobs.add_file(path)
+        except (OSError, UsageError) as error:
+            self._report.add_problem(f"{entry.id}: file {path.name!r} was left out: {error}")
+            return None
+        name = safe_name(link.title or path.name)
+        kind = link.type or mimetypes.guess_type(name)[0] or "application/octet-stream"
+        return Enclosure(name, kind, length, root)

@@ -1,0 +1,217 @@
+"""Reads entries from the store: by selector, by key, by revision, by short id, and for a subscription."""
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from contentdb.catalogue import Catalogue
+from contentdb.database import Database
+from contentdb.model import BUILT_IN_IDENTIFIERS, Signed
+from contentdb.names import AuthorKey, EntryId, EntryKey, FeedId
+from contentdb.selector import Selector
+from contentdb.selector.compile import condition, identifiers
+from contentdb.subscriptions import Subscription
+
+
+class EntryRow(NamedTuple):
+    """An entry as it is listed: the columns people and selectors ask for, without its signed bytes."""
+
+    key: int
+    id: EntryId
+    feed: FeedId
+    author: AuthorKey
+    title: str
+    updated: int
+    published: int | None
+    expires: int | None
+    summary: str | None
+    author_name: str | None
+    size: int
+    enclosures: int
+    type: str | None
+    language: str | None
+    categories: str | None
+    attributes: str | None  # JSON
+    version: bytes
+    revision: int
+    own: int
+    pinned: int
+
+    @property
+    def entry_key(self) -> EntryKey:
+        return EntryKey(self.feed, self.author, self.id)
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What to read: of which feed, matching what, how much of it, and what counts as expired."""
+
+    at: int
+    feed: FeedId | None = None
+    where: Selector | None = None
+    limit: int = 1_000
+    newest_first: bool = True
+
+
+# So few characters of a random id are still unlikely to mean two entries of one person.
+MIN_ABBREVIATION = 4
+
+_COLUMNS = (
+    "e.key, e.id, f.id, a.public, e.title, e.updated, e.published, e.expires, e.summary, e.author_name, "
+    "e.size, e.enclosures, e.type, e.language, e.categories, e.attributes, e.version, e.revision, "
+    "e.own, e.pinned"
+)
+# CROSS JOIN keeps SQLite from driving the query by feeds or authors: the entries are what is selective.
+_FROM = "FROM entries e CROSS JOIN feeds f ON f.key = e.feed CROSS JOIN authors a ON a.key = e.author"
+# The plus keeps SQLite from walking all entries that are held, which it takes for few.
+_VISIBLE = "+e.state = 0 AND e.retracted = 0 AND (e.expires IS NULL OR e.expires > ?)"
+# In one feed, entries are walked by time until there are enough; another index must be this much shorter.
+WALKED_ROWS = 10_000
+_DECODE = json.JSONDecoder().decode
+# Where each built-in identifier stands in an EntryRow; other columns are no identifiers of the language.
+_POSITION = {name: EntryRow._fields.index(name) for name in BUILT_IN_IDENTIFIERS}
+
+
+class Queries:
+    def __init__(self, database: Database, catalogue: Catalogue) -> None:
+        self._database = database
+        self._run = database.connection
+        self._catalogue = catalogue
+
+    def select(self, wanted: Selection) -> list[EntryRow]:
+        """The entries that match, by time. SQL finds candidates; the selector itself has the last word."""
+        sql, parameters = self._candidates(wanted)
+        matches = _recheck(wanted.where)
+        found: list[EntryRow] = []
+        seen = 0
+        # With a limit, SQLite sorts only so many rows. Few candidates fail, so the rest is rarely asked for.
+        for page in (f"LIMIT {int(wanted.limit)}", f"LIMIT -1 OFFSET {int(wanted.limit)}"):
+            with self._database.reading() as connection:
+                for row in map(EntryRow._make, connection.execute(f"{sql} {page}", parameters)):
+                    seen += 1
+                    if matches is None or matches(row):
+                        found.append(row)
+                        if len(found) >= wanted.limit:
+                            return found
+            if seen < max(wanted.limit, 1):
+                break
+        return found
+
+    def _candidates(self, wanted: Selection) -> tuple[str, list[object]]:
+        compiled = condition(
+            wanted.where.tree if wanted.where is not None else None,
+            attribute_key=self._catalogue.find_attribute,
+            full_text=self._database.full_text,
+            count=self._count,
+            walk_below=None if wanted.feed is None else WALKED_ROWS,
+        )
+        terms, values = [_VISIBLE, f"({compiled.sql})"], [wanted.at, *compiled.parameters]
+        if wanted.feed is not None:
+            # Where the selector names its entries by an index of its own, the feed is only tested.
+            terms.append("+e.feed = ?" if compiled.driven else "e.feed = ?")
+            values.append(self._catalogue.find_feed(wanted.feed) or -1)
+        order = "DESC" if wanted.newest_first else "ASC"
+        where = " AND ".join(terms)
+        return f"SELECT {_COLUMNS} {_FROM} WHERE {where} ORDER BY e.updated {order}, e.key {order}", values
+
+    def _count(self, select: str, parameters: Sequence[object], limit: int) -> int:
+        sql = f"SELECT count(*) FROM ({select} LIMIT {int(limit)})"
+        with self._database.reading() as connection:
+            return int(connection.execute(sql, parameters).fetchone()[0])
+
+    def find(self, entry_id: str) -> list[EntryRow]:
+        """The entries held under this id; if there are none, those whose id, or the UUID in it, begins so."""
+        sql = f"SELECT {_COLUMNS} {_FROM} WHERE e.state = 0 AND e.retracted = 0 AND "
+        found = self._rows(sql + "e.id = ? ORDER BY e.key", (entry_id,))
+        if found or len(entry_id) < MIN_ABBREVIATION:
+            return found
+        begins = "(substr(e.id, 1, ?1) = ?2 OR substr(e.id, 10, ?1) = ?2 AND e.id LIKE 'urn:uuid:%')"
+        return self._rows(sql + begins + " ORDER BY e.key LIMIT 10", (len(entry_id), entry_id))
+
+    def keys(self, feed: FeedId, at: int) -> list[int]:
+        """The rows of all visible entries of a feed, newest first."""
+        sql = (
+            f"SELECT e.key FROM entries e WHERE {_VISIBLE} AND e.feed = ? ORDER BY e.updated DESC, e.key DESC"
+        )
+        with self._database.reading() as connection:
+            return [key for (key,) in connection.execute(sql, (at, self._catalogue.find_feed(feed) or -1))]
+
+    def row(self, key: int) -> EntryRow | None:
+        rows = self._rows(f"SELECT {_COLUMNS} {_FROM} WHERE e.state = 0 AND e.key = ?", (key,))
+        return rows[0] if rows else None
+
+    def by_key(self, key: EntryKey) -> EntryRow | None:
+        feed, author = self._catalogue.find_feed(key.feed), self._catalogue.find_author(key.author)
+        sql = f"SELECT {_COLUMNS} {_FROM} WHERE e.state = 0 AND e.feed = ? AND e.author = ? AND e.id = ?"
+        rows = self._rows(sql, (feed, author, key.id))
+        return rows[0] if rows else None
+
+    def since(self, feed: FeedId, revision: int, limit: int, at: int) -> list[EntryRow]:
+        """What a feed has gained after a revision, in the order it was gained; tombstones travel as well."""
+        sql = (
+            f"SELECT {_COLUMNS} {_FROM} WHERE e.state = 0 AND e.revision > ? AND e.feed = ? "
+            "AND (e.expires IS NULL OR e.expires > ?) ORDER BY e.revision LIMIT ?"
+        )
+        return self._rows(sql, (revision, self._catalogue.find_feed(feed) or -1, at, limit))
+
+    def by_short_ids(self, feed: FeedId, short_ids: Iterable[int]) -> list[EntryRow]:
+        """The held entries that a decoded sketch names."""
+        sql = f"SELECT {_COLUMNS} {_FROM} WHERE e.state = 0 AND e.short_id = ? AND e.feed = ?"
+        key = self._catalogue.find_feed(feed) or -1
+        found = []
+        for short_id in short_ids:
+            signed = short_id - 2**64 if short_id >= 2**63 else short_id
+            found += self._rows(sql, (signed, key))
+        return found
+
+    def signed(self, keys: Sequence[int]) -> Iterator[tuple[int, Signed]]:
+        """The exact bytes, for forwarding and export."""
+        sql = (
+            "SELECT a.public, s.signature, s.data FROM signed_bytes s JOIN entries e ON e.key = s.key "
+            "JOIN authors a ON a.key = e.author WHERE s.key = ?"
+        )
+        for key in keys:
+            with self._database.reading() as connection:
+                row = connection.execute(sql, (key,)).fetchone()
+            if row is not None:
+                yield key, Signed(*row)
+
+    def undelivered(self, subscription: Subscription, at: int, selector: Selector) -> Iterator[EntryRow]:
+        """What the subscription matches and its app has not finished with, oldest first."""
+        horizon = None if subscription.max_age_s is None else at - subscription.max_age_s * 1000
+        wanted = Selection(at, subscription.feed, selector, limit=2**62, newest_first=False)
+        rows = self.select(wanted)
+        if subscription.max_count is not None:
+            rows = rows[-subscription.max_count :]
+        delivered = dict(
+            self._run.execute(
+                "SELECT entry, version FROM deliveries WHERE subscription = ?", (subscription.key,)
+            )
+        )
+        for row in rows:
+            if delivered.get(row.key) != row.version and (horizon is None or row.updated >= horizon):
+                yield row
+
+    def _rows(self, sql: str, parameters: Sequence[object]) -> list[EntryRow]:
+        with self._database.reading() as connection:
+            return [EntryRow._make(row) for row in connection.execute(sql, parameters)]
+
+
+def _recheck(selector: Selector | None) -> Callable[[EntryRow], bool] | None:
+    """Does a row match, by the selector's own evaluation? It sees what Entry.selectable would show it."""
+    if selector is None or selector.tree is None:
+        return None
+    names = sorted(identifiers(selector.tree))
+    columns = [(name, _POSITION[name]) for name in names if name in _POSITION]
+    has_attributes = len(columns) < len(names)
+    evaluate = selector.evaluate
+
+    def matches(row: EntryRow) -> bool:
+        seen = _DECODE(row.attributes) if has_attributes and row.attributes else {}
+        for name, position in columns:
+            if row[position] is not None:
+                seen[name] = row[position]
+        return evaluate(seen) is True
+
+    return matches

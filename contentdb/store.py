@@ -1,0 +1,285 @@
+"""The content store: one folder with database and enclosures, one owner, nothing lost when it is killed.
+
+    with Store.open(home, entropy=os.urandom) as store:
+        outcomes = store.take_in(verify_and_read([signed]), Delivery(at=now_ms, source=node_id))
+        rows = store.entries.select(Selection(at=now_ms, feed=feed_id, where=parse("genre = 'jazz'")))
+
+It is grouped by what it is about: `feeds`, `entries`, `subscriptions`, `peers`, `ledger`, `blobs`.
+"""
+
+import sqlite3
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from contentdb.arrivals import Arrival, read_verified
+from contentdb.atom import read_signed_entry
+from contentdb.blobs import Blobs, DiskBlobs, MemoryBlobs
+from contentdb.catalogue import Catalogue
+from contentdb.database import Database
+from contentdb.errors import StoreError, UsageError
+from contentdb.feeds import Feeds
+from contentdb.inspection import Usage, missing_files, problems, usage
+from contentdb.intake import Delivery, Fate, Intake, Outcome
+from contentdb.ledger import Ledger
+from contentdb.model import Enclosure, Entry, Signed
+from contentdb.names import EntryKey, FeedId, NodeId, Root
+from contentdb.peers import Peers
+from contentdb.query import Queries
+from contentdb.retention import Retention
+from contentdb.settings import Limits
+from contentdb.sketch import Sketch
+from contentdb.subscriptions import Subscriptions
+
+
+class Store:
+    def __init__(self, database: Database, blobs: Blobs, limits: Limits) -> None:
+        self._database = database
+        self._limits = limits
+        self._catalogue = Catalogue(database, lambda: int(database.meta("running_s") or 0))
+        self.blobs = blobs
+        self.feeds = Feeds(database, self._catalogue)
+        self.peers = Peers(database, self._catalogue, limits)
+        self.ledger = Ledger(database, limits.max_ledger_rows)
+        self.subscriptions = Subscriptions(database)
+        self.entries = Queries(database, self._catalogue)
+        self._intake = Intake(
+            database, self._catalogue, feeds=self.feeds, peers=self.peers, ledger=self.ledger, limits=limits
+        )
+        self.retention = Retention(
+            database, feeds=self.feeds, intake=self._intake, ledger=self.ledger, limits=limits
+        )
+
+    @classmethod
+    def open(
+        cls, folder: Path | None, *, entropy: Callable[[int], bytes], limits: Limits | None = None
+    ) -> Self:
+        """Open the store in a folder, or in memory for None. A StoreError has changed nothing."""
+        database = Database(folder, entropy)
+        try:
+            blobs: Blobs = MemoryBlobs() if folder is None else DiskBlobs(folder / "enclosures")
+            blobs.recover()
+            store = cls(database, blobs, limits or Limits())
+            store._sweep()
+        except BaseException:
+            database.close()
+            raise
+        return store
+
+    def close(self) -> None:
+        self.blobs.close()
+        self._database.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+        if isinstance(error, sqlite3.Error):
+            raise self._database.translated(error) from error
+
+    @property
+    def epoch(self) -> str:
+        return self._database.epoch
+
+    @property
+    def revision(self) -> int:
+        return self._database.revision
+
+    @property
+    def has_full_text(self) -> bool:
+        return self._database.full_text
+
+    def transaction(self, *, durable: bool = False) -> AbstractContextManager[sqlite3.Connection]:
+        """Group several calls into one commit."""
+        return self._database.transaction(durable=durable)
+
+    @property
+    def owner_name(self) -> str | None:
+        """The name that stands beside the owner's fingerprint in what is published."""
+        name = self._database.meta("owner_name")
+        return None if name is None else str(name)
+
+    @owner_name.setter
+    def owner_name(self, name: str) -> None:
+        with self._database.transaction(durable=True):
+            self._database.put_meta("owner_name", name)
+
+    def restored(self) -> None:
+        """Say that this is a restored copy: peers must not take its revision for one they have seen."""
+        self._database.renew_epoch()
+
+    # -- entries in
+
+    def take_in(self, arrivals: Sequence[Arrival], delivery: Delivery) -> list[Outcome]:
+        """Take in what a neighbour delivered; one commit for the batch, and space is made as needed.
+
+        Arrivals come from `arrivals.verify_and_read`, which a node runs on its worker threads. What is stored
+        when this returns survives the end of the process at any moment.
+        """
+        with self._database.transaction(durable=delivery.own):
+            outcomes = self._intake.take(arrivals, delivery)
+            if any(outcome.fate.is_gain for outcome in outcomes):
+                self.retention.enforce(delivery.at)
+        self._drop_orphans()
+        return outcomes
+
+    def publish(self, signed: Signed, at: int) -> Outcome:
+        """Store an own entry, durably. Raises UsageError if the store will not have it."""
+        (outcome,) = self.publish_many([signed], at)
+        return outcome
+
+    def publish_many(self, batch: Sequence[Signed], at: int) -> list[Outcome]:
+        """Several own entries under one fdatasync; all are stored or none is."""
+        with self._database.transaction(durable=True):
+            outcomes = self.take_in(read_verified(batch), Delivery(at, own=True))
+            for outcome in outcomes:
+                if not outcome.fate.is_gain:
+                    raise UsageError(
+                        f"the entry cannot be published: {outcome.fate.value} {outcome.reason}".strip()
+                    )
+            # A tombstone is always welcome: it is how room is made.
+            if not all(outcome.entry is not None and outcome.entry.retracted for outcome in outcomes):
+                self.ensure_room(0)
+        self._drop_orphans()
+        return outcomes
+
+    def ensure_room(self, size: int) -> None:
+        """Raise UsageError if so many more own bytes fit in only by dropping own or pinned content."""
+        over = self.feeds.usage() - self.retention.evictable_bytes() + size - self._limits.max_bytes
+        if over > 0:
+            raise UsageError(
+                f"this does not fit, by {over} bytes: the store may use {self._limits.max_bytes}, and what "
+                "is there is your own or pinned; raise the limit, unpin something or retract something"
+            )
+
+    def entry(self, key: EntryKey) -> Entry | None:
+        row = self.entries.by_key(key)
+        return None if row is None else self.entry_of_row(row.key)
+
+    def entry_of_row(self, key: int) -> Entry:
+        for _key, signed in self.entries.signed([key]):
+            return read_signed_entry(signed.data)
+        raise StoreError(f"entry row {key} has lost its signed bytes; run `passerby doctor`")
+
+    def pin(self, key: EntryKey, *, pinned: bool = True) -> None:
+        """A pinned entry is never evicted and never deleted when it expires."""
+        row = self.entries.by_key(key)
+        if row is None:
+            raise UsageError(f"there is no entry {key.id} in feed {key.feed}")
+        with self._database.transaction(durable=True) as connection:
+            connection.execute("UPDATE entries SET pinned = ? WHERE key = ?", (pinned, row.key))
+
+    def pin_feed(self, feed: FeedId, *, pinned: bool = True) -> None:
+        key = self._catalogue.find_feed(feed)
+        if key is None:
+            raise UsageError(f"there is no feed {feed}; `passerby feeds` lists them")
+        with self._database.transaction(durable=True) as connection:
+            connection.execute("UPDATE feeds SET pinned = ? WHERE key = ?", (pinned, key))
+
+    # -- enclosures
+
+    def enclosures(self, key: int) -> list[Enclosure]:
+        """The enclosures of an entry's row, in their order."""
+        rows = self._database.connection.execute(
+            "SELECT name, type, length, root FROM enclosures WHERE entry = ? ORDER BY position", (key,)
+        )
+        return [Enclosure(*row) for row in rows]
+
+    def begin_enclosure(self, root: Root) -> bool:
+        """Make ready to receive an enclosure some held entry names; True if it is complete already."""
+        with self._database.transaction() as connection:
+            row = connection.execute(
+                "SELECT length FROM enclosures WHERE root = ? LIMIT 1", (root,)
+            ).fetchone()
+        if row is None:
+            raise UsageError(f"no entry here has the enclosure {root}")
+        return self.blobs.begin(root, row[0])
+
+    def _drop_orphans(self) -> None:
+        """Remove the bytes of enclosures whose last entry went; after the commit, or a crash loses them."""
+        if self._intake.unnamed and not self._database.connection.in_transaction:
+            roots, self._intake.unnamed = self._intake.unnamed, []
+            self.drop_unnamed(roots)
+
+    def _sweep(self) -> None:
+        """Remove enclosures no entry names: left by a kill between two steps.
+
+        Files that are older than the database are somebody's content whose database was lost: those stay.
+        """
+        roots = self.blobs.roots()
+        if self._database.is_new and roots:
+            with self._database.transaction(durable=True):
+                self._database.put_meta("keeps_unnamed", 1)
+        if not self._database.meta("keeps_unnamed"):
+            self.drop_unnamed(roots)
+
+    def drop_unnamed(self, roots: Iterable[Root]) -> int:
+        """Remove those of these enclosures that no entry names; returns how many."""
+        run = self._database.connection.execute
+        dropped = 0
+        for root in roots:
+            if run("SELECT 1 FROM enclosures WHERE root = ? LIMIT 1", (root,)).fetchone() is None:
+                self.blobs.remove(root)
+                dropped += 1
+        return dropped
+
+    # -- sets
+
+    def held_sketch(self, feed: FeedId) -> Sketch:
+        return self.feeds.knowledge.held(self._catalogue.find_feed(feed) or -1)
+
+    def known_sketch(self, feed: FeedId) -> Sketch:
+        return self.feeds.knowledge.known(self._catalogue.find_feed(feed) or -1)
+
+    # -- housekeeping
+
+    def maintain(self, at: int, ran_s: int) -> list[Outcome]:
+        """Expire, age, forget; returns what left the car park and is now stored.
+
+        `ran_s` is how long the node has run since the last call: deletion counts running time, so that a
+        clock that jumps destroys nothing.
+        """
+        with self._database.transaction():
+            self.retention.maintain(at, ran_s)
+            outcomes = self._unpark(at)
+            self.peers.prune()
+        self._drop_orphans()
+        return outcomes
+
+    def _unpark(self, at: int) -> list[Outcome]:
+        run = self._database.connection.execute
+        due = at + self._limits.max_ahead_s * 1000
+        rows = run(
+            "SELECT author, signature, data, source FROM parked WHERE updated <= ? "
+            "ORDER BY updated, short_id",
+            (due,),
+        ).fetchall()
+        outcomes = []
+        for author, signature, data, source in rows:
+            delivery = Delivery(at, source=None if source is None else NodeId(source))
+            outcomes += self.take_in(read_verified([Signed(author, signature, data)]), delivery)
+        if run("DELETE FROM parked WHERE updated <= ?", (due,)).rowcount:  # what was refused meanwhile
+            self.feeds.knowledge.forget()
+        return [outcome for outcome in outcomes if outcome.fate in (Fate.STORED, Fate.REPLACED)]
+
+    def parked(self) -> list[EntryKey]:
+        rows = self._database.connection.execute(
+            "SELECT feed, author, id FROM parked ORDER BY updated, short_id"
+        )
+        return [EntryKey(*row) for row in rows]
+
+    def usage(self) -> Usage:
+        return usage(self._database, self.blobs, self._limits)
+
+    def problems(self) -> list[str]:
+        """What an integrity check finds wrong, in words; empty when all is well."""
+        return problems(self._database)
+
+    def missing_files(self) -> list[str]:
+        """Own enclosures whose bytes are not all here: nobody else may have them."""
+        return missing_files(self._database, self.blobs)
