@@ -1,0 +1,177 @@
+"""What the command line understands: every command, its arguments, and what --help says of them."""
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn, TypeAlias
+
+if TYPE_CHECKING:
+    Verbs: TypeAlias = "argparse._SubParsersAction[Parser]"
+
+EXIT_USAGE = 2
+EPILOG = "Everything is kept in one folder: --home DIR, or PASSERBY_HOME, or the platform's data folder."
+FEED = "a feed's id, or its title if only one has it"
+ENTRY = "an entry's id, or the beginning of it"
+
+
+class Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        self.exit(EXIT_USAGE, f"passerby: {printable(message)}; see `{self.prog} --help`\n")
+
+
+def printable(text: str) -> str:
+    """Like words.clean, which a mistyped command need not load."""
+    return "".join(c if c.isprintable() else " " for c in text)
+
+
+def build_parser() -> Parser:
+    parser = Parser(
+        prog="passerby", description="Content that travels with people.", epilog=EPILOG, allow_abbrev=False
+    )
+    _common(parser, is_root=True)
+    verbs = parser.add_subparsers(metavar="COMMAND", required=True, parser_class=Parser)
+    _feed_commands(verbs)
+    _subscription_commands(verbs)
+    _entry_commands(verbs)
+    _people_commands(verbs)
+    # Listed for --help only; passerby.main hands this over before this parser is asked.
+    bench = verbs.add_parser("bench", help="run the benchmarks")
+    bench.set_defaults(run="bench")
+    return parser
+
+
+def parse(argv: list[str]) -> argparse.Namespace:
+    """The options of one command; a SystemExit, after a sentence, if there is none in these words."""
+    parser = build_parser()
+    options = parser.parse_args(argv)
+    if options.run == "bench":
+        parser.error("bench comes first and knows no --home: passerby bench")
+    if options.run == "people:me" and options.action == "import" and options.file is None:
+        parser.error("say which backup: passerby me import FILE")
+    if options.run == "people:me" and options.replace and options.action != "import":
+        parser.error("--replace belongs to `passerby me import FILE`")
+    if options.run == "feed:writers" and options.change and options.key is None:
+        parser.error(f"say whom to {options.change}: passerby feed writers FEED {options.change} KEY")
+    return options
+
+
+def _common(parser: argparse.ArgumentParser, *, is_root: bool) -> None:
+    """--home and --json may stand before or after the command; the later parser must not undo the first."""
+    home = None if is_root else argparse.SUPPRESS
+    parser.add_argument(
+        "--home", type=_folder, default=home, metavar="DIR", help="the folder everything is kept in"
+    )
+    as_json = False if is_root else argparse.SUPPRESS
+    parser.add_argument("--json", action="store_true", default=as_json, help="print one JSON document")
+
+
+def _command(verbs: "Verbs", name: str, run: str, help_: str) -> argparse.ArgumentParser:
+    parser = verbs.add_parser(
+        name, help=help_, description=help_[0].upper() + help_[1:] + ".", allow_abbrev=False
+    )
+    parser.set_defaults(run=run)
+    _common(parser, is_root=False)
+    return parser
+
+
+def _feed_commands(verbs: "Verbs") -> None:
+    feed = verbs.add_parser("feed", help="make, share and load feeds", allow_abbrev=False)
+    actions = feed.add_subparsers(metavar="ACTION", required=True, parser_class=Parser)
+    create = _command(actions, "create", "feed:create", "make a feed")
+    create.add_argument("title", metavar="TITLE")
+    create.add_argument("--id", metavar="IRI", help="its permanent id; made up if not given")
+    create.add_argument("--subtitle", metavar="TEXT")
+    create.add_argument(
+        "--category", action="append", default=[], metavar="C", help="may be given several times"
+    )
+    create.add_argument("--language", metavar="TAG", help="such as en or pt-BR")
+    create.add_argument("--owned", action="store_true", help="only you, and whom you add, may write")
+    create.add_argument("--unlisted", action="store_true", help="shown only to who knows its id")
+    writers = _command(actions, "writers", "feed:writers", "show or change who may write to an owned feed")
+    writers.add_argument("feed", metavar="FEED", help=FEED)
+    writers.add_argument("change", nargs="?", choices=("add", "remove"), help="add or remove this key")
+    writers.add_argument("key", nargs="?", metavar="KEY", help="as `passerby me` shows it to its owner")
+    export = _command(actions, "export", "feed:export", "write a feed as Atom, with its files beside it")
+    export.add_argument("feed", metavar="FEED", help=FEED)
+    export.add_argument(
+        "--into", metavar="DIR", help="a new or empty folder; named after the feed if not given"
+    )
+    load = _command(actions, "import", "feed:import_", "take in an exported feed, or any Atom or RSS file")
+    load.add_argument("file", metavar="FILE", help="the document, or the folder of an export")
+    feeds = _command(verbs, "feeds", "feed:listing", "list the feeds that are here")
+    feeds.add_argument(
+        "selector", nargs="?", default="", metavar="SELECTOR", help="such as \"title LIKE '%%jazz%%'\""
+    )
+
+
+def _subscription_commands(verbs: "Verbs") -> None:
+    subscribe = _command(verbs, "subscribe", "feed:subscribe", "ask for a feed, or for a part of it")
+    subscribe.add_argument("feed", metavar="FEED", help=FEED + "; or the id of one that is not here yet")
+    subscribe.add_argument("--where", default="", metavar="SELECTOR", help="such as \"genre = 'jazz'\"")
+    subscribe.add_argument("--files", default="all", metavar="all|none|max=SIZE", help="default: all")
+    unsubscribe = _command(verbs, "unsubscribe", "feed:unsubscribe", "no longer ask for it")
+    unsubscribe.add_argument("what", metavar="ID|FEED", help="the number of one subscription, or a feed")
+    _command(verbs, "subscriptions", "feed:subscriptions", "list what is asked for")
+
+
+def _entry_commands(verbs: "Verbs") -> None:
+    publish = _command(verbs, "publish", "entry:publish", "publish an entry, or a new version of one")
+    publish.add_argument("feed", metavar="FEED", help=FEED)
+    publish.add_argument("--title", required=True, metavar="T")
+    publish.add_argument("--summary", metavar="S")
+    publish.add_argument(
+        "--attr",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="or name:type=value; several allowed",
+    )
+    publish.add_argument("--category", action="append", default=[], metavar="C", help="several allowed")
+    publish.add_argument("--file", action="append", default=[], metavar="PATH", help="several allowed")
+    publish.add_argument("--language", metavar="TAG", help="such as en or pt-BR")
+    publish.add_argument("--expires", metavar="WHEN", help="a date, or a span such as 12h or 3d")
+    publish.add_argument("--id", metavar="IRI", help="of an own entry: publishes a new version of it")
+    entries = _command(verbs, "entries", "entry:listing", "list entries, newest first")
+    entries.add_argument("feed", nargs="?", metavar="FEED", help=FEED)
+    entries.add_argument("--where", default="", metavar="SELECTOR", help="such as \"genre = 'jazz'\"")
+    entries.add_argument("--limit", type=_positive, default=100, metavar="N", help="default: %(default)s")
+    get = _one_entry(verbs, "get", "show an entry, and copy its files")
+    get.add_argument("--into", metavar="DIR", help="copy its files into this folder")
+    _one_entry(verbs, "retract", "make an own entry disappear wherever it went")
+    pin = _one_entry(verbs, "pin", "never evict this entry or feed", "ENTRY|FEED")
+    pin.add_argument("--undo", action="store_true", help="let it be evicted again")
+    _one_entry(verbs, "why", "tell what happened to an entry")
+
+
+def _one_entry(verbs: "Verbs", name: str, help_: str, metavar: str = "ENTRY") -> argparse.ArgumentParser:
+    parser = _command(verbs, name, f"entry:{name}", help_)
+    parser.add_argument("entry", metavar=metavar, help=ENTRY)
+    parser.add_argument("--feed", metavar="FEED", help="if several feeds have an entry of this id")
+    parser.add_argument("--author", metavar="KEY", help="if several authors do; the beginning is enough")
+    return parser
+
+
+def _people_commands(verbs: "Verbs") -> None:
+    me = _command(verbs, "me", "people:me", "show, name, save or restore your author key")
+    me.add_argument("action", nargs="?", choices=("export", "import"), help="save, or restore, your key")
+    me.add_argument("file", nargs="?", metavar="FILE", help="the backup; export prints it if not given")
+    me.add_argument("--name", metavar="N", help="the name that stands beside your fingerprint")
+    me.add_argument("--replace", action="store_true", help="with import: no longer write with the key here")
+    block = _command(
+        verbs, "block", "people:block", "refuse what a key signs; without a key, list those refused"
+    )
+    block.add_argument("key", nargs="?", metavar="KEY", help="64 digits, as `passerby get` shows it")
+    block.add_argument("--undo", action="store_true", help="no longer refuse it")
+    _command(verbs, "storage", "people:storage", "show what is kept and how much of it")
+    _command(verbs, "doctor", "people:doctor", "check everything that is kept")
+
+
+def _positive(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) < 10 and int(text) > 0):
+        raise argparse.ArgumentTypeError(f"expected a number from 1 to 999999999; got {text[:40]!r}")
+    return int(text)
+
+
+def _folder(text: str) -> Path:
+    if not text.strip():
+        raise argparse.ArgumentTypeError("expected a folder; got nothing")
+    return Path(text)

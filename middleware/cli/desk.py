@@ -1,0 +1,113 @@
+"""What a command works at: the home folder, opened when first needed, the clock, and a place to print."""
+
+import os
+import sys
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+from functools import cached_property
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from contentdb.errors import UsageError
+from middleware.cli.words import clean, show_json
+
+PROGRESS_EVERY_S = 0.2
+
+if TYPE_CHECKING:  # opened only by commands that need them: a usage error should cost no crypto library
+    from contentdb.blobs import Progress
+    from contentdb.identity import AuthorSecret
+    from contentdb.keystore import Keystore
+    from contentdb.library import Library
+    from contentdb.store import Store
+
+
+def default_home() -> Path:
+    """PASSERBY_HOME, or the folder the platform keeps a program's data in."""
+    given = os.environ.get("PASSERBY_HOME")
+    if given:
+        return Path(given)
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Application Support" / "passerby"
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "passerby"
+    # The specification of XDG_DATA_HOME says that a relative path is to be ignored.
+    data = Path(os.environ.get("XDG_DATA_HOME") or "")
+    return (data if data.is_absolute() else Path.home() / ".local" / "share") / "passerby"
+
+
+class Desk:
+    """Closed at the end of the command, whatever happened, so that the store stops cleanly."""
+
+    def __init__(self, home: Path | None, *, as_json: bool) -> None:
+        try:
+            self.home = (home or default_home()).expanduser().absolute()
+        except RuntimeError:  # ~somebody, and there is nobody of that name
+            raise UsageError(f"there is no folder {home}; choose another with --home") from None
+        self._as_json = as_json
+        self._opened = ExitStack()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._opened.__exit__(kind, error, trace)
+
+    def now(self) -> int:
+        return time.time_ns() // 1_000_000
+
+    @cached_property
+    def store(self) -> "Store":
+        from contentdb.store import Store
+
+        return self._opened.enter_context(Store.open(self.home, entropy=os.urandom))
+
+    @cached_property
+    def keys(self) -> "Keystore":
+        from contentdb.keystore import Keystore
+
+        return Keystore(self.home, os.urandom)
+
+    @cached_property
+    def author(self) -> "AuthorSecret":
+        return self.keys.author()
+
+    @cached_property
+    def library(self) -> "Library":
+        from contentdb.library import Library
+
+        return Library(self.store, self.author, entropy=os.urandom, name=self.store.owner_name)
+
+    # -- printing
+
+    def show(self, document: object, lines: Sequence[str] = ()) -> int:
+        """Print the result: one JSON document if that was asked for, else the lines. Returns success."""
+        if self._as_json:
+            print(show_json(document))
+        else:
+            for line in lines:
+                print(clean(line))
+        return 0
+
+    def progress(self, what: str) -> "Progress | None":
+        """A line that counts up while something long runs; only where a person watches."""
+        if not sys.stderr.isatty():
+            return None
+        shown_at = [time.monotonic()]
+
+        def show(done: int, total: int) -> None:
+            now = time.monotonic()
+            if now - shown_at[0] > PROGRESS_EVERY_S:
+                shown_at[0] = now
+                sys.stderr.write(f"\rpasserby: {what}: {done * 100 // max(total, 1)} %\x1b[K")
+            if done == total:
+                sys.stderr.write("\r\x1b[K")
+
+        return show
+
+    def say(self, message: str) -> None:
+        """Tell the person something; standard output stays clean for the result."""
+        sys.stderr.write(f"passerby: {clean(message)}\n")

@@ -1,0 +1,118 @@
+"""Feeds, entries and subscriptions as JSON documents, and the ways a person may name them."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from contentdb.errors import UsageError
+from contentdb.feeds import FeedRow
+from contentdb.model import Enclosure
+from contentdb.names import FeedId, owner_of
+from contentdb.query import EntryRow
+from contentdb.store import Store
+from contentdb.subscriptions import Subscription
+
+Document = dict[str, Any]
+MAX_CHOICES = 5
+
+
+def feed_document(row: FeedRow) -> Document:
+    return {
+        "id": row.id,
+        "title": str(row.feed.title) if row.feed else None,
+        "updated": row.updated,
+        "categories": [category.term for category in row.feed.categories] if row.feed else [],
+        "entries": row.entries,
+        "subscribed": row.subscribed,
+        "owned": owner_of(row.id) is not None,
+        "listed": row.listed,
+    }
+
+
+def entry_document(store: Store, row: EntryRow) -> Document:
+    enclosures = [enclosure_document(store, enclosure) for enclosure in store.enclosures(row.key)]
+    return {
+        "id": row.id,
+        "feed": row.feed,
+        "title": row.title,
+        "updated": row.updated,
+        "published": row.published,
+        "author": row.author,
+        "attributes": json.loads(row.attributes) if row.attributes else {},
+        "enclosures": enclosures,
+        "complete": all(enclosure["received"] == enclosure["length"] for enclosure in enclosures),
+        "summary": row.summary,
+        "categories": [term for term in (row.categories or "").split("|") if term],
+        "expires": row.expires,
+        "own": bool(row.own),
+        "pinned": bool(row.pinned),
+    }
+
+
+def enclosure_document(store: Store, enclosure: Enclosure) -> Document:
+    blobs = store.blobs
+    # An empty file has nothing to receive; it is complete without ever having been begun.
+    received = blobs.received(enclosure.root)
+    is_here = received == enclosure.length and blobs.is_complete(enclosure.root)
+    path = blobs.path(enclosure.root) if is_here else None
+    return {
+        "name": enclosure.name,
+        "type": enclosure.type,
+        "length": enclosure.length,
+        "root": enclosure.root,
+        "received": received,
+        "path": None if path is None else str(path),
+    }
+
+
+def subscription_document(subscription: Subscription) -> Document:
+    return {
+        "id": subscription.key,
+        "app": subscription.app,
+        "feed": subscription.feed,
+        "where": subscription.selector,
+        "files": subscription.files,
+    }
+
+
+def find_feed(store: Store, text: str) -> FeedRow:
+    """A feed by its id, or by its title if only one has it."""
+    found = feeds_named(store, text)
+    if not found:
+        raise UsageError(f"there is no feed {text!r} here; `passerby feeds` lists them")
+    if len(found) > 1:
+        raise UsageError(f"{len(found)} feeds are titled {text!r}; name one by its id: {_some(found)}")
+    return found[0]
+
+
+def feeds_named(store: Store, text: str) -> list[FeedRow]:
+    found = store.feeds.rows([FeedId(text)])
+    return found or [row for row in store.feeds.rows() if row.feed is not None and row.feed.title == text]
+
+
+def find_entry(store: Store, text: str, *, feed: str | None = None, author: str | None = None) -> EntryRow:
+    """An entry by its id, or by the beginning of it if only one begins so."""
+    found = entries_named(store, text, feed=feed, author=author)
+    if not found:
+        raise UsageError(f"there is no entry {text!r} here; `passerby entries` lists them")
+    if len(found) == 1:
+        return found[0]
+    if len({row.id for row in found}) > 1:
+        raise UsageError(f"{text!r} begins the ids of several entries; give more of the id: {_some(found)}")
+    places = "; ".join(f"in feed {row.feed} by {row.author}" for row in found[:MAX_CHOICES])
+    raise UsageError(f"several entries have the id {text!r}; choose by --feed or --author: {places}")
+
+
+def entries_named(
+    store: Store, text: str, *, feed: str | None = None, author: str | None = None
+) -> list[EntryRow]:
+    feed_id = None if feed is None else find_feed(store, feed).id
+    return [
+        row
+        for row in store.entries.find(text)
+        if (feed_id is None or row.feed == feed_id) and (author is None or row.author.startswith(author))
+    ]
+
+
+def _some(found: Sequence[FeedRow] | Sequence[EntryRow]) -> str:
+    return ", ".join(row.id for row in found[:MAX_CHOICES]) + (" ..." if len(found) > MAX_CHOICES else "")
