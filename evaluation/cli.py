@@ -21,7 +21,7 @@ DEFAULT_ROUNDS = 5
 
 def main(argv: Sequence[str]) -> int:
     """Run one measuring verb, e.g. ``main(["bench", "--quick"])``; returns the exit status."""
-    options = _parser().parse_args(argv)
+    options = build_parser().parse_args(argv)
     available = benchmark_names()
     unknown = [name for name in options.names if name not in available]
     if unknown:
@@ -29,8 +29,12 @@ def main(argv: Sequence[str]) -> int:
             f"passerby: no benchmark is named {unknown[0]!r}; there are: {', '.join(available)}\n"
         )
         return EXIT_USAGE
-    results = run_benchmarks(options.names or available, options.rounds, quick=options.quick)
-    print(_as_document(results) if options.json else _as_tables(results), flush=True)
+    try:
+        results = run_benchmarks(options.names or available, options.rounds, quick=options.quick)
+    except ModuleNotFoundError as error:
+        sys.stderr.write(f"passerby: this benchmark needs {error.name}; install it with passerby[fast]\n")
+        return EXIT_FAILED
+    print(_as_document(results) if options.json else _as_one_table(results), flush=True)
     broken = any(row.kept is False for rows in results.values() for row in rows)
     return EXIT_FAILED if options.strict and broken else EXIT_OK
 
@@ -38,7 +42,14 @@ def main(argv: Sequence[str]) -> int:
 def benchmark_names() -> list[str]:
     """The modules in evaluation/benchmarks that have a ``run(rounds, quick)``, in alphabetical order."""
     found = sorted(module.name for module in pkgutil.iter_modules(evaluation.benchmarks.__path__))
-    return [name for name in found if name != "harness" and callable(getattr(_module(name), "run", None))]
+    return [name for name in found if name != "harness" and _is_benchmark(name)]
+
+
+def _is_benchmark(name: str) -> bool:
+    try:
+        return callable(getattr(_module(name), "run", None))
+    except ModuleNotFoundError:
+        return True  # what is missing is said when somebody runs it
 
 
 def run_benchmarks(names: Sequence[str], rounds: int, *, quick: bool) -> dict[str, list[Row]]:
@@ -51,10 +62,11 @@ def run_benchmarks(names: Sequence[str], rounds: int, *, quick: bool) -> dict[st
     return results
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="passerby")
+def build_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="passerby", allow_abbrev=False)
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
-    bench = verbs.add_parser("bench", help="run benchmarks", description="Run benchmarks and show one table.")
+    description = "Run benchmarks and show one table."
+    bench = verbs.add_parser("bench", help="run benchmarks", description=description, allow_abbrev=False)
     bench.add_argument("names", nargs="*", metavar="NAME", help="which; all if none is named")
     bench.add_argument("--json", action="store_true", help="print one JSON document instead of the table")
     bench.add_argument("--quick", action="store_true", help="small sizes: shows that it runs, not how fast")
@@ -69,7 +81,7 @@ def _module(name: str) -> ModuleType:
     return importlib.import_module(f"evaluation.benchmarks.{name}")
 
 
-def _as_tables(results: dict[str, list[Row]]) -> str:
+def _as_one_table(results: dict[str, list[Row]]) -> str:
     return as_table([row for rows in results.values() for row in rows])
 
 

@@ -48,14 +48,16 @@ def row(what: str, values: list[float], unit: str, **promised: object) -> Row:
 
 
 def as_table(rows: list[Row]) -> str:
-    cells = [("what", "median", "spread", "ratio", "promise", "")]
+    cells = [("what", "median", "spread", "ratio", "promise", "kept")]
     for r in rows:
         spread = f"{_short(r.low)} to {_short(r.high)}"
         ratio = f"{r.ratio:.2f}" if r.ratio is not None else ""
-        kept = {True: "kept", False: "NOT KEPT", None: ""}[r.kept]
+        kept = {True: "yes", False: "NO", None: ""}[r.kept]
         cells.append((r.what, f"{_short(r.value)} {r.unit}", spread, ratio, r.promise, kept))
     widths = [max(len(line[column]) for line in cells) for column in range(6)]
-    return "\n".join("  ".join(c.ljust(w) for c, w in zip(line, widths, strict=True)).rstrip() for line in cells)
+    return "\n".join(
+        "  ".join(c.ljust(w) for c, w in zip(line, widths, strict=True)).rstrip() for line in cells
+    )
 
 
 def as_json(rows: list[Row]) -> str:
