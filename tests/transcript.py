@@ -1,0 +1,140 @@
+"""Runs the console blocks of a document as one session, and compares what it prints with what the page shows.
+
+In a ```console block, a line that starts with `$ ` is a command and what follows is its output. Ids, keys and
+times differ from run to run: the first time the page shows one, it is tied to what really came, and from then
+on stands for it, in commands as well. /tmp stands for a folder of the test's own.
+
+When the output of a command was changed on purpose, this writes what is new into the pages:
+
+    .venv/bin/python -m tests.transcript README.md docs/cli.md
+"""
+
+import contextlib
+import io
+import os
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from unittest import mock
+
+import passerby
+
+FENCE = re.compile(r"^```console\n(.*?)^```", re.MULTILINE | re.DOTALL)
+UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+FINGERPRINT = r"(?:[0-9a-f]{4} ){7}[0-9a-f]{4}"
+SHORT_FINGERPRINT = r"\b[0-9a-f]{4} [0-9a-f]{4}\b"
+NAME = re.compile(rf"{UUID}|{FINGERPRINT}|{SHORT_FINGERPRINT}|\b[0-9a-f]{{20,}}\b")
+# What says only when, or how SQLite and the disk round up: any other value of that form will do.
+PASSING = re.compile(
+    r"\d{4}-\d\d-\d\d \d\d:\d\d|\b1[6-9]\d{11}\b|(?<=\"database\": )\d+|(?<=\"enclosures\": )\d+"
+    r"|(?<=database )[\d.]+ \w+(?=,)|(?<=enclosures )[\d.]+ \w+(?=,)"
+)
+SETTING = re.compile(r"([A-Z_]+)=(.*)", re.DOTALL)
+COMMAND_LINE = re.compile(r"\A((?:.*\\\n)*.*\n)")
+FRONT_DOOR = "./passerby"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    command: str
+    output: str
+
+
+def steps(text: str) -> Iterator[Step]:
+    for block in FENCE.findall(text):
+        for part in re.split(r"^\$ ", block.replace("\\\n", ""), flags=re.MULTILINE)[1:]:
+            command, _, output = part.partition("\n")
+            yield Step(command, output)
+
+
+def without_passing(text: str) -> str:
+    return PASSING.sub("(some)", text)
+
+
+@dataclass(slots=True)
+class Session:
+    folder: Path
+    status: int = 0
+    real: dict[str, str] = field(default_factory=dict)
+
+    def perform(self, command: str) -> str:
+        """Run a line as a shell in this folder would; returns what it prints, errors included."""
+        words = shlex.split(self._translated(command))
+        settings = [match for match in map(SETTING.fullmatch, words) if match]
+        if command == "echo $?":
+            status, self.status = self.status, 0
+            return f"{status}\n"
+        if words[0] == "export":
+            os.environ.update({match[1]: match[2] for match in settings})
+            return ""
+        if FRONT_DOOR not in words[: len(settings) + 1]:
+            return self._shell(self._translated(command))
+        with mock.patch.dict(os.environ, {match[1]: match[2] for match in settings}):
+            return self._passerby(words[words.index(FRONT_DOOR) + 1 :])
+
+    def _translated(self, command: str) -> str:
+        for shown, real in self.real.items():
+            command = command.replace(shown, real)
+        return re.sub(r"/tmp(?=/)", str(self.folder), command)
+
+    def _passerby(self, arguments: list[str]) -> str:
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
+            self.status = passerby.main(arguments)
+        return self._as_shown(printed.getvalue())
+
+    def _shell(self, command: str) -> str:
+        done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, cwd=self.folder)
+        self.status = done.returncode
+        return self._as_shown(done.stdout + done.stderr)
+
+    def _as_shown(self, printed: str) -> str:
+        return printed.replace(str(self.folder), "/tmp")
+
+    def agrees(self, shown: str, printed: str) -> bool:
+        """Is this what the page shows? Names that it shows for the first time are tied to the real ones."""
+        self._tie(NAME.findall(shown), NAME.findall(printed))
+        expected = NAME.sub(lambda name: self.real.get(name[0], name[0]), shown)
+        return without_passing(expected) == without_passing(printed)
+
+    def _tie(self, shown: list[str], came: list[str]) -> None:
+        if [len(name) for name in shown] != [len(name) for name in came]:
+            return  # something else was printed; its names say nothing about those of the page
+        for mine, real in zip(shown, came, strict=True):
+            self.real.setdefault(mine, real)
+            for whole, beginning in ((UUID, 8), (FINGERPRINT, 9)):
+                if re.fullmatch(whole, mine):
+                    self.real.setdefault(mine[:beginning], real[:beginning])
+
+    def renewed(self, block: str) -> str:
+        """The block with what its commands print now; what still agrees stays as it is."""
+        parts = []
+        for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
+            command, output = COMMAND_LINE.split(part, maxsplit=1)[1:]
+            printed = self.perform(command.replace("\\\n", "").strip())
+            if not self.agrees(output, printed):
+                shown = {real: name for name, real in self.real.items()}
+                for real in NAME.findall(printed):
+                    printed = printed.replace(real, shown.get(real, real))
+                output = printed
+            parts.append(f"$ {command}{output}")
+        return "".join(parts)
+
+
+def renew(page: Path) -> None:
+    with mock.patch.dict(os.environ), tempfile.TemporaryDirectory() as folder:
+        session = Session(Path(folder).resolve())
+        text = FENCE.sub(
+            lambda block: f"```console\n{session.renewed(block[1])}```", page.read_text(encoding="utf-8")
+        )
+    page.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    for name in sys.argv[1:]:
+        renew(Path(name))
