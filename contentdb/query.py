@@ -63,12 +63,13 @@ _COLUMNS = (
     "e.own, e.pinned"
 )
 # CROSS JOIN keeps SQLite from driving the query by feeds or authors: the entries are what is selective.
-_FROM = "FROM entries e CROSS JOIN feeds f ON f.key = e.feed CROSS JOIN authors a ON a.key = e.author"
+_NAMES = "CROSS JOIN feeds f ON f.key = e.feed CROSS JOIN authors a ON a.key = e.author"
+_FROM = f"FROM entries e {_NAMES}"
 # The plus keeps SQLite from walking all entries that are held, which it takes for few.
 _VISIBLE = "+e.state = 0 AND e.retracted = 0 AND (e.expires IS NULL OR e.expires > ?)"
 # In one feed, entries are walked by time until there are enough; another index must be this much shorter.
 WALKED_ROWS = 10_000
-_DECODE = json.JSONDecoder().decode
+_READ = json.JSONDecoder().raw_decode  # what we wrote has no space around it, which `decode` looks for
 # Where each built-in identifier stands in an EntryRow; other columns are no identifiers of the language.
 _POSITION = {name: EntryRow._fields.index(name) for name in BUILT_IN_IDENTIFIERS}
 
@@ -81,14 +82,17 @@ class Queries:
 
     def select(self, wanted: Selection) -> list[EntryRow]:
         """The entries that match, by time. SQL finds candidates; the selector itself has the last word."""
-        sql, parameters = self._candidates(wanted)
+        keys, parameters = self._candidates(wanted)
         matches = _recheck(wanted.where)
         found: list[EntryRow] = []
         seen = 0
         # With a limit, SQLite sorts only so many rows. Few candidates fail, so the rest is rarely asked for.
         for page in (f"LIMIT {int(wanted.limit)}", f"LIMIT -1 OFFSET {int(wanted.limit)}"):
+            # Keys are sorted and then looked up: sorting whole rows takes longer. SQLite keeps the order of
+            # a subquery that has a limit, and CROSS JOIN makes it the outermost loop.
+            sql = f"SELECT {_COLUMNS} FROM ({keys} {page}) CROSS JOIN entries e ON e.key = found {_NAMES}"
             with self._database.reading() as connection:
-                for row in map(EntryRow._make, connection.execute(f"{sql} {page}", parameters)):
+                for row in map(EntryRow._make, connection.execute(sql, parameters)):
                     seen += 1
                     if matches is None or matches(row):
                         found.append(row)
@@ -113,7 +117,8 @@ class Queries:
             values.append(self._catalogue.find_feed(wanted.feed) or -1)
         order = "DESC" if wanted.newest_first else "ASC"
         where = " AND ".join(terms)
-        return f"SELECT {_COLUMNS} {_FROM} WHERE {where} ORDER BY e.updated {order}, e.key {order}", values
+        keys = f"SELECT e.key AS found FROM entries e WHERE {where} ORDER BY e.updated {order}, e.key {order}"
+        return keys, values
 
     def _count(self, select: str, parameters: Sequence[object], limit: int) -> int:
         sql = f"SELECT count(*) FROM ({select} LIMIT {int(limit)})"
@@ -208,7 +213,7 @@ def _recheck(selector: Selector | None) -> Callable[[EntryRow], bool] | None:
     evaluate = selector.evaluate
 
     def matches(row: EntryRow) -> bool:
-        seen = _DECODE(row.attributes) if has_attributes and row.attributes else {}
+        seen = _READ(row.attributes)[0] if has_attributes and row.attributes else {}
         for name, position in columns:
             if row[position] is not None:
                 seen[name] = row[position]

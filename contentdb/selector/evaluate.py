@@ -88,6 +88,8 @@ def _check(node: nodes.Condition) -> Check:
         case nodes.Comparison(op, left, right):
             first, second = _value(left), _value(right)
             return lambda attributes: compare(op, first(attributes), second(attributes))
+        case nodes.Between(nodes.Identifier(name), nodes.Literal(low), nodes.Literal(high), negated):
+            return _negated(_attribute_between(name, low, high), negated)
         case nodes.Between(operand, low, high, negated):
             return _negated(_between(_value(operand), _value(low), _value(high)), negated)
         case nodes.In(operand, values, negated):
@@ -151,6 +153,22 @@ def _negated(check: Check, negated: bool) -> Check:
     if not negated:
         return check
     return lambda attributes: None if (truth := check(attributes)) is None else not truth
+
+
+def _attribute_between(name: str, low: nodes.Scalar, high: nodes.Scalar) -> Check:
+    """The same for a stretch of numbers; the general way is for everything else."""
+    general = _between(lambda attributes: known(attributes.get(name)), lambda _: low, lambda _: high)
+    if isinstance(low, str | bool) or isinstance(high, str | bool):
+        return general
+    least, most = low, high
+
+    def check(attributes: Attributes) -> Truth:
+        value = attributes.get(name)
+        # Within the bounds it is a number that an attribute can hold; of anything else, ask more closely.
+        kind = value.__class__
+        return True if (kind is int or kind is float) and least <= value <= most else general(attributes)  # type: ignore[operator]
+
+    return check
 
 
 def _between(operand: Value, low: Value, high: Value) -> Check:

@@ -26,8 +26,8 @@ from contentdb.selector.like import Shape, shape
 from contentdb.selector.nodes import Scalar
 
 TEXT_COLUMNS = {
-    "feed": "f.id",
-    "author": "a.public",
+    "feed": "(SELECT id FROM feeds WHERE key = e.feed)",
+    "author": "(SELECT public FROM authors WHERE key = e.author)",
     **{name: f"e.{name}" for name in ("id", "title", "summary", "author_name", "type", "language")},
     "categories": "e.categories",
 }
