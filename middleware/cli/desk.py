@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from contentdb.errors import UsageError
+from middleware.cli.streams import clipped, tell
 from middleware.cli.words import clean, show_json
 
 PROGRESS_EVERY_S = 0.2
@@ -86,7 +87,8 @@ class Desk:
     def show(self, document: object, lines: Sequence[str] = ()) -> int:
         """Print the result: one JSON document if that was asked for, else the lines. Returns success."""
         if self._as_json:
-            print(show_json(document))
+            encoding = sys.stdout.encoding or "utf-8"
+            print(show_json(document, is_ascii=not encoding.lower().startswith("utf")))
         else:
             for line in lines:
                 print(clean(line))
@@ -102,12 +104,12 @@ class Desk:
             now = time.monotonic()
             if now - shown_at[0] > PROGRESS_EVERY_S:
                 shown_at[0] = now
-                sys.stderr.write(f"\rpasserby: {what}: {done * 100 // max(total, 1)} %\x1b[K")
+                tell(f"\rpasserby: {what}: {done * 100 // max(total, 1)} %\x1b[K")
             if done == total:
-                sys.stderr.write("\r\x1b[K")
+                tell("\r\x1b[K")
 
         return show
 
     def say(self, message: str) -> None:
         """Tell the person something; standard output stays clean for the result."""
-        sys.stderr.write(f"passerby: {clean(message)}\n")
+        tell(f"passerby: {clean(clipped(message))}\n")

@@ -42,7 +42,7 @@ def publish(desk: Desk, options: argparse.Namespace) -> int:
     feed = find_feed(desk.store, options.feed)
     entry = desk.library.publish(feed.id, draft, now, progress=desk.progress("reading files"))
     files = f" with {show_number(len(entry.enclosures), 'file')}" if entry.enclosures else ""
-    desk.say(f"published {entry.title}{files}")
+    desk.say(f"published {shorten(entry.title)}{files}")
     row = desk.store.entries.by_key(entry.key)
     return desk.show(entry_document(desk.store, row) if row else {"id": entry.id}, [entry.id])
 
@@ -65,7 +65,7 @@ def retract(desk: Desk, options: argparse.Namespace) -> int:
     author = desk.author.key if is_own else options.author
     row = find_entry(desk.store, options.entry, feed=options.feed, author=author)
     tombstone = desk.library.retract(row.entry_key, desk.now())
-    desk.say(f"retracted {row.title}; it disappears wherever this news arrives")
+    desk.say(f"retracted {shorten(row.title)}; it disappears wherever this news arrives")
     return desk.show(
         {"id": tombstone.id, "feed": tombstone.feed, "updated": tombstone.updated}, [tombstone.id]
     )
@@ -154,7 +154,7 @@ def pin(desk: Desk, options: argparse.Namespace) -> int:
         desk.store.pin_feed(feed.id, pinned=pinned)
         name, identity = str(feed.feed.title) if feed.feed else str(feed.id), str(feed.id)
     verb = "pinned; it is kept whatever happens to space and time" if pinned else "unpinned"
-    desk.say(f"{name}: {verb}")
+    desk.say(f"{shorten(name)}: {verb}")
     return desk.show({"id": identity, "pinned": pinned}, [identity])
 
 

@@ -31,7 +31,7 @@ def create(desk: Desk, options: argparse.Namespace) -> int:
     )
     feed = desk.library.create_feed(draft, desk.now())
     kind = "owned: only you and whom you add may write" if options.owned else "open: anybody may write"
-    desk.say(f"created {feed.title!s} ({kind})")
+    desk.say(f"created {shorten(feed.title)} ({kind})")
     (row,) = desk.store.feeds.rows([feed.id])
     return desk.show(feed_document(row), [feed.id])
 
