@@ -4,13 +4,11 @@ import argparse
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 from middleware.cli.streams import printable
 
 if TYPE_CHECKING:
-    from _typeshed import SupportsWrite
-
     Verbs: TypeAlias = "argparse._SubParsersAction[Parser]"
 
 EXIT_USAGE = 2
@@ -25,7 +23,7 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         self.exit(EXIT_USAGE, f"passerby: {printable(message)}; see `{self.prog} --help`\n")
 
-    def print_help(self, file: "SupportsWrite[str] | None" = None) -> None:
+    def print_help(self, file: Any = None) -> None:
         """argparse would not say that nothing could be written."""
         (file or sys.stdout).write(self.format_help())
 
