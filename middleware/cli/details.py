@@ -69,7 +69,8 @@ def details(desk: Desk, row: EntryRow, entry: Entry, document: Document) -> list
             ("expires", show_time(row.expires) + (" (over, so it is not listed)" if is_over else ""))
         )
     lines += [("categories", ", ".join(document["categories"]))] if row.categories else []
-    lines += [("summary", row.summary)] if row.summary else []
+    if entry.summary:
+        lines.append(("summary", " ".join(paragraphs(entry.summary, entry.summary.type))))
     if entry.source is not None:
         lines.append(("source", f"{entry.source.title or '(no title)'}, {entry.source.id}"))
     for link in entry.links:

@@ -16,7 +16,7 @@ LONG_AGO = 1_600_000_000_000
 ATOM = """<feed xmlns="http://www.w3.org/2005/Atom"><id>urn:example:blog</id><title>Blog</title>
 <updated>2020-03-03T03:03:03Z</updated><author><name>Eva</name></author>
 <entry><id>urn:example:post</id><title>Post</title><updated>2020-02-02T02:02:02Z</updated>
-<link href="https://example.org/post"/>
+<link href="https://example.org/post"/><summary type="html">&lt;i&gt;Short&lt;/i&gt;</summary>
 <content type="html">&lt;p&gt;First &amp;amp; last&lt;/p&gt;&lt;script&gt;evil()&lt;/script&gt;words</content>
 </entry></feed>"""
 
@@ -128,6 +128,7 @@ def test_get_shows_the_words_and_links_of_an_imported_entry(imported: Commands) 
     shown = imported("get", "urn:example:post").out.splitlines()
     assert shown[shown.index("content") + 1 :] == ["  First & last", "  words"]
     assert any(line.split() == ["link", "https://example.org/post", "(alternate)"] for line in shown)
+    assert any(line.split() == ["summary", "Short"] for line in shown)
     entry = imported.json("get", "urn:example:post")
     assert entry["content"]["type"] == "html" and entry["content"]["text"].startswith("<p>First")
     assert entry["links"][0]["href"] == "https://example.org/post"
