@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from contentdb.errors import StoreError
+from contentdb.errors import StoreBusyError, StoreError
 from contentdb.migrations import FULL_TEXT, STEPS, migrate
 
 FILE_NAME = "passerby.sqlite"
@@ -202,7 +202,9 @@ class Database:
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF
         place = self._place
         if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-            return StoreError(f"another passerby is using {place}; stop it first, or choose another --home")
+            return StoreBusyError(
+                f"another passerby is using {place}; stop it first, or choose another --home"
+            )
         if code == sqlite3.SQLITE_FULL:
             return StoreError(f"the disk of {place} is full; nothing was lost: make room and try again")
         if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):

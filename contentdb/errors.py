@@ -11,3 +11,7 @@ class UsageError(ValueError):
 
 class StoreError(Exception):
     """The disk or the database failed; the message says what to do, and nothing was destroyed."""
+
+
+class StoreBusyError(StoreError):
+    """Another process owns the store just now; who can wait tries again."""

@@ -95,7 +95,9 @@ def _write_pages(store: Store, descriptor: Signed, folder: Path, at: int) -> Rep
             href_of=lambda enclosure: hrefs[enclosure.root],
         )
         (folder / _page_name(number)).write_bytes(data)
-        report.entries += len(entries)
+        # A tombstone replaces the entry in other readers too, where it is an entry called "retracted".
+        report.retractions += sum(entry.retracted for entry in entries)
+        report.entries += sum(not entry.retracted for entry in entries)
         page, number = following, number + 1
     return report
 
@@ -107,7 +109,7 @@ def _page_name(number: int) -> str:
 def _pages(store: Store, feed_id: FeedId, at: int) -> Iterator[list[Signed]]:
     page: list[Signed] = []
     size = 0
-    for _key, signed in store.entries.signed(store.entries.keys(feed_id, at)):
+    for _key, signed in store.entries.signed(store.entries.keys(feed_id, at, tombstones=True)):
         if page and (size + len(signed.data) > PAGE_BYTES or len(page) >= PAGE_ENTRIES):
             yield page
             page, size = [], 0

@@ -26,9 +26,11 @@ class FeedFile:
     feed: Feed
     entries: Sequence[Entry]
     problems: Sequence[str] = field(default=())
+    undated: frozenset[str] = frozenset()  # ids of entries whose date was made up
 
     @classmethod
-    def read(cls, path: Path) -> "FeedFile":
+    def read(cls, path: Path, at: int) -> "FeedFile":
+        """Read at this time, which is the date of what has none."""
         data = _read_bytes(path)
         try:
             return cls(path, *parse_feed(data))
@@ -40,11 +42,12 @@ class FeedFile:
             )
         from contentdb.lenient import read_leniently  # the feed parser costs a tenth of a second
 
-        found = read_leniently(data)
+        found = read_leniently(data, at)
         if found is None:
             raise UsageError(f"{path} is no feed: {strict}")
-        feed, entries, repairs = found
-        return cls(path, feed, entries, (f"not valid Atom ({strict}); read leniently", *repairs))
+        what = f"not valid Atom ({strict})" if found.is_atom else f"an {found.kind} document"
+        problems = (f"{what}; read leniently", *found.repairs)
+        return cls(path, found.feed, found.entries, problems, frozenset(found.undated))
 
     def beside(self, href: str) -> Path | None:
         """The plain file a relative reference names, if it lies in our folder and nowhere else."""

@@ -10,12 +10,18 @@ from contentdb.atom import read_signed_descriptor, signed_of, without_ours, writ
 from contentdb.blobs import safe_name
 from contentdb.errors import RemoteError, UsageError
 from contentdb.foreign import FeedFile, first_page, is_relative, source_of
+from contentdb.identity import fingerprint
 from contentdb.intake import Delivery, Fate, Outcome
 from contentdb.library import Library
 from contentdb.model import Enclosure, Entry, Link
 from contentdb.names import FeedId, parse_feed_id
 
 MAX_PROBLEMS = 50
+MAX_NAMES = 3  # of refused entries, in one sentence
+# Dates in foreign feeds have whole seconds; within one, we count changes that claim the same date.
+DATE_STEP_MS = 1_000
+
+_PROBLEMS = {"signature": "the signature does not fit the bytes and the author"}
 
 
 @dataclass(slots=True)
@@ -25,18 +31,28 @@ class Report:
     feed: str = ""
     document: Path | None = None
     entries: int = 0
+    retractions: int = 0
     files: int = 0
     known: int = 0
     refused: int = 0
     problems: list[str] = field(default_factory=list)
+    _refusals: dict[str, list[str]] = field(default_factory=dict)
 
     def add_problem(self, problem: str) -> None:
         if len(self.problems) < MAX_PROBLEMS and problem not in self.problems:
             self.problems.append(problem)
 
-    def refuse(self, problem: str) -> None:
+    def refuse(self, name: str, reason: str) -> None:
+        """Remember which entries a reason kept out; a thousand of them are still one sentence."""
         self.refused += 1
-        self.add_problem(problem)
+        self._refusals.setdefault(reason, []).append(name)
+
+    def tell_refusals(self) -> None:
+        for reason, names in self._refusals.items():
+            some = ", ".join(names[:MAX_NAMES]) + (", ..." if len(names) > MAX_NAMES else "")
+            count = "an entry was" if len(names) == 1 else f"{len(names)} entries were"
+            self.add_problem(f"{count} refused: {reason} ({some})")
+        self._refusals.clear()
 
 
 def import_feed(library: Library, path: Path, at: int) -> Report:
@@ -47,7 +63,7 @@ def import_feed(library: Library, path: Path, at: int) -> Report:
     while page is not None:
         seen.add(page.resolve())
         try:
-            file = FeedFile.read(page)
+            file = FeedFile.read(page, at)
         except UsageError as error:
             if len(seen) == 1:
                 raise
@@ -57,6 +73,7 @@ def import_feed(library: Library, path: Path, at: int) -> Report:
             report.add_problem(problem)
         _Page(library, file, at, report).take_in()
         page = _next_page(file, seen, report)
+    report.tell_refusals()
     return report
 
 
@@ -103,16 +120,20 @@ class _Page:
                 self._count(arrival, outcome)
 
     def _count(self, arrival: Arrival, outcome: Outcome) -> None:
-        if outcome.fate.is_gain:
+        if outcome.fate.is_gain and arrival.entry is not None and arrival.entry.retracted:
+            self._report.retractions += 1
+        elif outcome.fate.is_gain:
             self._report.entries += 1
         elif outcome.fate in (Fate.DUPLICATE, Fate.STALE):
             self._report.known += 1
-        else:
-            name = arrival.entry.id if arrival.entry is not None else "an entry"
-            problem = f"{name} was {outcome.fate.value}: {outcome.reason}"
-            self._report.refuse(problem) if outcome.fate is Fate.REFUSED else self._report.add_problem(
-                problem
-            )
+        elif arrival.entry is not None:
+            name, reason = arrival.entry.id, outcome.reason
+            if reason == "blocked":
+                reason = f"author {fingerprint(arrival.signed.author)} is blocked"
+            if outcome.fate is Fate.REFUSED:
+                self._report.refuse(name, reason)
+            else:
+                self._report.add_problem(f"{name} was {outcome.fate.value}: {reason}")
 
     def _descriptor(self) -> FeedId:
         feed = self._file.feed
@@ -137,11 +158,13 @@ class _Page:
             if signed is None:
                 return self._sign(entry, feed)
             (arrival,) = verify_and_read([signed])
-            if arrival.entry is not None:
-                self._add_signed_files(entry, arrival.entry)
+            if arrival.entry is None:
+                self._report.refuse(entry.id, _PROBLEMS.get(arrival.problem, arrival.problem))
+                return []
+            self._add_signed_files(entry, arrival.entry)
             return [arrival]
         except (RemoteError, UsageError) as error:
-            self._report.refuse(f"{entry.id}: {error}")
+            self._report.refuse(entry.id, str(error))
             return []
 
     def _add_signed_files(self, exported: Entry, signed: Entry) -> None:
@@ -155,6 +178,8 @@ class _Page:
     def _sign(self, entry: Entry, feed: FeedId) -> list[Arrival]:
         files = self._add_files(entry)
         others = tuple(link for link in entry.links if not (link.rel == "enclosure" and link.href in files))
+        if any(link.rel == "enclosure" and not is_relative(link.href) for link in others):
+            self._report.add_problem("files on the web are not fetched; the entries keep links to them")
         foreign = self._resolver.entry(replace(without_ours(entry), links=others))
         ours = replace(
             foreign,
@@ -163,19 +188,34 @@ class _Page:
             enclosures=tuple(files.values()),
             source=foreign.source or self._resolver.source(source_of(self._file.feed)),
         )
-        if self._is_held(ours):
+        held = self._held(ours)
+        if held is not None and self._is_same(ours, held):
             self._report.known += 1
             return []
+        if held is not None and not held.retracted:
+            ours = self._dated(ours, held)
         return read_verified([self._library.sign(write_entry(ours))])
 
-    def _is_held(self, ours: Entry) -> bool:
-        """Is only the news about its feed new? That alone must not make a new version of every entry."""
+    def _held(self, ours: Entry) -> Entry | None:
         row = self._store.entries.by_key(ours.key)
-        if row is None:
-            return False
-        held = self._store.entry_of_row(row.key)
-        ((_, signed),) = self._store.entries.signed([row.key])
-        return write_entry(replace(ours, source=held.source)) == signed.data
+        return None if row is None else self._store.entry_of_row(row.key)
+
+    def _is_same(self, ours: Entry, held: Entry) -> bool:
+        """Is only the news about its feed new, or a date that we gave? That alone makes no new version."""
+        known = replace(ours, source=held.source)
+        if self._is_dated_here(ours, held):
+            known = replace(known, updated=held.updated)
+        return write_entry(known) == write_entry(held)
+
+    def _is_dated_here(self, ours: Entry, held: Entry) -> bool:
+        is_next = ours.updated <= held.updated < ours.updated + DATE_STEP_MS
+        return ours.id in self._file.undated or is_next
+
+    def _dated(self, ours: Entry, held: Entry) -> Entry:
+        """A change under the same date is a change: without a later date of ours nobody would take it."""
+        if not self._is_dated_here(ours, held):
+            return ours
+        return replace(ours, updated=max(ours.updated, held.updated + 1))
 
     # -- files
 

@@ -89,3 +89,12 @@ def missing_files(database: Database, blobs: Blobs) -> list[str]:
         for root, length, name, entry in rows
         if root not in here or blobs.received(Root(root)) < length
     ]
+
+
+def unnamed_files(database: Database, blobs: Blobs) -> list[str]:
+    """Files that no entry names stay when the database was lost; somebody should know of them."""
+    run = database.connection.execute
+    named = {root for (root,) in run("SELECT DISTINCT root FROM enclosures")}
+    count = sum(root not in named for root in blobs.roots())
+    words = "1 file in enclosures/ belongs" if count == 1 else f"{count} files in enclosures/ belong"
+    return [f"{words} to no entry here; docs/recovery.md tells how that comes about"] if count else []

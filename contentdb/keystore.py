@@ -45,6 +45,17 @@ class Keystore:
         """The node key, made now if there is none yet. StoreError if it is exposed or damaged."""
         return NodeSecret.from_bytes(self._read_or_create("node.key", NODE_TITLE))
 
+    def problems(self) -> list[str]:
+        """What is wrong with the keys that are here; makes none."""
+        found = []
+        for name, title in (("author.key", AUTHOR_TITLE), ("node.key", NODE_TITLE)):
+            if _exists(self._folder / name):
+                try:
+                    self._read_or_create(name, title)
+                except StoreError as error:
+                    found.append(str(error))
+        return found
+
     def export_author(self, passphrase: str) -> bytes:
         """A backup of the author key that the passphrase opens; see keybackup for its form."""
         return seal_backup(self.author(), passphrase, self._entropy)

@@ -3,37 +3,76 @@
 import calendar
 import hashlib
 import io
+import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from contentdb.atom_values import is_absolute, is_email, is_language, is_media_type, is_reference, resolve
 from contentdb.model import Category, Content, Entry, Feed, Link, Person, Text
 from contentdb.names import EntryId, FeedId, is_iri
+from contentdb.xmlguard_encoding import XmlError, to_utf8
 
 Parsed = Mapping[str, Any]
 _TEXT_TYPES = {"text/plain": "text", "text/html": "html", "application/xhtml+xml": "html"}
 
 
-def read_leniently(data: bytes) -> tuple[Feed, list[Entry], list[str]] | None:
-    """The feed in these bytes, with sentences about what was made up; None if there is no feed in them."""
+@dataclass(slots=True)
+class Found:
+    """A feed that was read leniently. `repairs` are sentences about what was made up."""
+
+    feed: Feed
+    version: str  # feedparser's word for what it is: atom10, rss20, cdf ...
+    entries: list[Entry] = field(default_factory=list)
+    repairs: list[str] = field(default_factory=list)
+    undated: list[str] = field(default_factory=list)  # ids of entries whose date was made up
+
+    @property
+    def is_atom(self) -> bool:
+        return not self.version or self.version.startswith("atom")
+
+    @property
+    def kind(self) -> str:
+        number = re.fullmatch(r"rss(\d)(\d+)[a-z]?", self.version)
+        return f"RSS {number[1]}.{number[2]}" if number else self.version.upper()
+
+
+def read_leniently(data: bytes, at: int) -> Found | None:
+    """The feed in these bytes, read at this time; None if there is no feed in them."""
     import feedparser
 
     # A file object: bytes that look like an address must not make feedparser fetch it.
-    parsed = feedparser.parse(io.BytesIO(data), sanitize_html=True, resolve_relative_uris=True)
+    parsed = feedparser.parse(io.BytesIO(_decoded(data)), sanitize_html=True, resolve_relative_uris=True)
     if not parsed.get("version") and not parsed.entries:
         return None
     repairs: list[str] = []
-    feed = _feed(parsed.feed, hashlib.sha256(data).hexdigest(), repairs)
+    feed = _feed(parsed.feed, hashlib.sha256(data).hexdigest(), at, repairs)
+    found = Found(feed, parsed.get("version") or "", repairs=repairs)
+    has_date = _time(parsed.feed, "updated", "published") is not None
     entries: dict[EntryId, Entry] = {}
     for item in parsed.entries:
         entry = _entry(item, feed, repairs)
         if entry.id in entries:
             _add(repairs, "several entries have the same id; the first of them was taken")
-        entries.setdefault(entry.id, entry)
-    return feed, list(entries.values()), repairs
+            continue
+        if _time(item, "updated", "published") is None:
+            of = "of the feed" if has_date else "of this import"
+            _add(repairs, f"some entries have no date; they got that {of}")
+            found.undated.append(entry.id)
+        entries[entry.id] = entry
+    found.entries = list(entries.values())
+    return found
 
 
-def _feed(item: Parsed, digest: str, repairs: list[str]) -> Feed:
+def _decoded(data: bytes) -> bytes:
+    """In UTF-8, if it says what it is in: feedparser does not know UTF-16 from a file."""
+    try:
+        return to_utf8(data, utf8_only=False)
+    except XmlError:
+        return data
+
+
+def _feed(item: Parsed, digest: str, at: int, repairs: list[str]) -> Feed:
     links = _links(item)
     identity = item.get("id") or item.get("link") or ""
     if not _is_iri(identity):
@@ -43,7 +82,7 @@ def _feed(item: Parsed, digest: str, repairs: list[str]) -> Feed:
     return Feed(
         id=FeedId(identity),
         title=_text(item, "title") or _made_up("Imported feed", "the feed has no title", repairs),
-        updated=_time(item, "updated", "published") or 0,
+        updated=_time(item, "updated", "published") or at,
         subtitle=_text(item, "subtitle"),
         authors=_people(item),
         categories=_categories(item),
@@ -56,13 +95,10 @@ def _feed(item: Parsed, digest: str, repairs: list[str]) -> Feed:
 def _entry(item: Parsed, feed: Feed, repairs: list[str]) -> Entry:
     published = _time(item, "published")
     updated = _time(item, "updated", "published")
-    if updated is None:
-        updated = feed.updated
-        _add(repairs, "some entries have no date; they got that of the feed")
     return Entry(
         id=_entry_id(item, feed, repairs),
         title=_text(item, "title") or _made_up("(untitled)", "some entries have no title", repairs),
-        updated=updated,
+        updated=feed.updated if updated is None else updated,
         published=published,
         authors=_people(item),
         categories=_categories(item),
@@ -89,7 +125,8 @@ def _entry_id(item: Parsed, feed: Feed, repairs: list[str]) -> EntryId:
 
 def _time(item: Parsed, *names: str) -> int | None:
     for name in names:
-        moment = item.get(f"{name}_parsed")
+        # Asked for what is not there, feedparser answers with another date, and warns.
+        moment = item.get(f"{name}_parsed") if f"{name}_parsed" in item else None
         if moment is not None and 1 <= moment.tm_year <= 9998:
             return calendar.timegm(moment) * 1000
     return None

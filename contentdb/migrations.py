@@ -69,6 +69,7 @@ CREATE INDEX entries_by_revision ON entries (state, revision);
 CREATE INDEX entries_by_publication ON entries (published);
 CREATE INDEX entries_by_short_id ON entries (short_id);
 CREATE INDEX entries_by_expiry ON entries (expires) WHERE expires IS NOT NULL AND state = 0;
+CREATE INDEX entries_by_retraction ON entries (feed) WHERE retracted = 1 AND state = 0;
 
 CREATE TABLE signed_bytes (key INTEGER PRIMARY KEY, signature BLOB NOT NULL, data BLOB NOT NULL);
 

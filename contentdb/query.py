@@ -1,6 +1,7 @@
 """Reads entries from the store: by selector, by key, by revision, by short id, and for a subscription."""
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -66,7 +67,21 @@ _COLUMNS = (
 _NAMES = "CROSS JOIN feeds f ON f.key = e.feed CROSS JOIN authors a ON a.key = e.author"
 _FROM = f"FROM entries e {_NAMES}"
 # The plus keeps SQLite from walking all entries that are held, which it takes for few.
-_VISIBLE = "+e.state = 0 AND e.retracted = 0 AND (e.expires IS NULL OR e.expires > ?)"
+_TRAVELLING = "+e.state = 0 AND (e.expires IS NULL OR e.expires > ?)"
+_VISIBLE = f"{_TRAVELLING} AND e.retracted = 0"
+# Each counts by an index of its own, and none counts what another one does.
+_HIDDEN = tuple(
+    f"SELECT f.id, count(*) FROM {joined} WHERE e.state = 0 AND {condition} GROUP BY f.id"
+    for joined, condition in (
+        ("entries e JOIN feeds f ON f.key = e.feed", "e.retracted = 1"),
+        ("entries e JOIN feeds f ON f.key = e.feed", "e.retracted = 0 AND e.expires <= :at"),
+        (
+            "feeds f CROSS JOIN authors a ON a.blocked CROSS JOIN entries e "
+            "ON e.feed = f.key AND e.author = a.key",
+            "e.retracted = 0 AND (e.expires IS NULL OR e.expires > :at)",
+        ),
+    )
+)
 # In one feed, entries are walked by time until there are enough; another index must be this much shorter.
 WALKED_ROWS = 10_000
 _READ = json.JSONDecoder().raw_decode  # what we wrote has no space around it, which `decode` looks for
@@ -134,13 +149,21 @@ class Queries:
         begins = "(substr(e.id, 1, ?1) = ?2 OR substr(e.id, 10, ?1) = ?2 AND e.id LIKE 'urn:uuid:%')"
         return self._rows(sql + begins + " ORDER BY e.key LIMIT 10", (len(entry_id), entry_id))
 
-    def keys(self, feed: FeedId, at: int) -> list[int]:
-        """The rows of all visible entries of a feed, newest first."""
+    def keys(self, feed: FeedId, at: int, *, tombstones: bool = False) -> list[int]:
+        """The rows of all visible entries of a feed, newest first; with its tombstones if asked for."""
+        visible = _TRAVELLING if tombstones else _VISIBLE
         sql = (
-            f"SELECT e.key FROM entries e WHERE {_VISIBLE} AND e.feed = ? ORDER BY e.updated DESC, e.key DESC"
+            f"SELECT e.key FROM entries e WHERE {visible} AND e.feed = ? ORDER BY e.updated DESC, e.key DESC"
         )
         with self._database.reading() as connection:
             return [key for (key,) in connection.execute(sql, (at, self._catalogue.find_feed(feed) or -1))]
+
+    def hidden(self, at: int) -> dict[FeedId, int]:
+        """How many entries of each feed are kept and not shown: retracted, expired, or of a blocked key."""
+        found: Counter[FeedId] = Counter()
+        for sql in _HIDDEN:
+            found.update(dict(self._run.execute(sql, {"at": at}).fetchall()))
+        return dict(found)
 
     def row(self, key: int) -> EntryRow | None:
         rows = self._rows(f"SELECT {_COLUMNS} {_FROM} WHERE e.state = 0 AND e.key = ?", (key,))

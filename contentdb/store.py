@@ -21,7 +21,7 @@ from contentdb.catalogue import Catalogue
 from contentdb.database import Database
 from contentdb.errors import StoreError, UsageError
 from contentdb.feeds import Feeds
-from contentdb.inspection import Usage, missing_files, problems, usage
+from contentdb.inspection import Usage, missing_files, problems, unnamed_files, usage
 from contentdb.intake import Delivery, Fate, Intake, Outcome
 from contentdb.ledger import Ledger
 from contentdb.model import Enclosure, Entry, Signed
@@ -283,3 +283,7 @@ class Store:
     def missing_files(self) -> list[str]:
         """Own enclosures whose bytes are not all here: nobody else may have them."""
         return missing_files(self._database, self.blobs)
+
+    def unnamed_files(self) -> list[str]:
+        """Enclosures that no entry names: most likely what is left of a lost database."""
+        return unnamed_files(self._database, self.blobs)

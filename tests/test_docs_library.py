@@ -17,3 +17,4 @@ def test_the_example_prints_what_the_page_shows(tmp_path: Path) -> None:
     surroundings = {"PYTHONPATH": str(ROOT), "TMPDIR": str(tmp_path), "PYTHONUTF8": "1"}
     done = subprocess.run([sys.executable, str(program)], capture_output=True, text=True, env=surroundings)
     assert (done.stderr, done.stdout) == ("", shown)
+    assert [path.name for path in tmp_path.iterdir()] == ["example.py"]

@@ -201,6 +201,24 @@ def test_no_python_at_all_is_said_in_one_line(checkout: Checkout) -> None:
     assert (done.returncode, done.stderr) == (1, expected)
 
 
+@pytest.mark.parametrize("blocked", ["passerby-lock", "passerby-unwritten"])
+def test_an_environment_that_cannot_be_written_is_one_sentence(checkout: Checkout, blocked: str) -> None:
+    checkout.run("status")
+    (checkout.folder / ".venv" / "bin" / "python").unlink()
+    (checkout.folder / ".venv" / "passerby-lock").unlink()
+    (checkout.folder / ".venv" / blocked).mkdir()
+    done = checkout.run("status")
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1)
+    assert done.stderr.startswith("passerby: cannot write in ")
+
+
+@pytest.mark.parametrize("verb", ["test", "check"])
+def test_a_home_before_the_scripts_own_verbs_is_misuse(checkout: Checkout, verb: str) -> None:
+    done = checkout.run("--home", "somewhere", verb)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == f"passerby: {verb} comes first and knows no --home: ./passerby {verb}\n"
+
+
 def test_a_newer_python_under_its_own_name_is_found(checkout: Checkout) -> None:
     (checkout.tools / "python3").rename(checkout.tools / "python3.13")
     assert "with python3.13;" in checkout.run("status").stderr

@@ -39,17 +39,33 @@ def home(tmp_path: Path) -> Path:
 
 
 def salvage(tmp_path: Path, home: Path) -> tuple[str, Path]:
+    done = run_script(tmp_path, home)
+    assert done.returncode == 0, done.stderr
+    return done.stdout, tmp_path / "saved"
+
+
+def run_script(tmp_path: Path, home: Path) -> "subprocess.CompletedProcess[str]":
     text = (ROOT / "docs" / "recovery.md").read_text(encoding="utf-8")
     script = tmp_path / "salvage.py"
     script.write_text(text.split("```python\n")[1].split("```")[0], encoding="utf-8")
-    done = subprocess.run(
+    return subprocess.run(
         [sys.executable, script, home, tmp_path / "saved"],
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
     )
-    assert done.returncode == 0, done.stderr
-    return done.stdout, tmp_path / "saved"
+
+
+@pytest.mark.parametrize("rubbish", [b"rubbish" * 1000, None])
+def test_a_hopeless_database_is_a_failure_and_makes_nothing(
+    tmp_path: Path, home: Path, rubbish: bytes | None
+) -> None:
+    (home / "passerby.sqlite").unlink()
+    if rubbish is not None:
+        (home / "passerby.sqlite").write_bytes(rubbish)
+    done = run_script(tmp_path, home)
+    assert (done.returncode, done.stdout) == (1, "") and done.stderr.count("\n") == 1
+    assert not (tmp_path / "saved").exists() and (home / "passerby.sqlite").exists() == (rubbish is not None)
 
 
 def test_a_healthy_home_is_carried_over_whole(tmp_path: Path, home: Path) -> None:

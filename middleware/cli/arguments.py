@@ -1,8 +1,12 @@
 """What the command line understands: every command, its arguments, and what --help says of them."""
 
 import argparse
+import os
+import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
+
+from middleware.cli.streams import printable
 
 if TYPE_CHECKING:
     Verbs: TypeAlias = "argparse._SubParsersAction[Parser]"
@@ -10,24 +14,26 @@ if TYPE_CHECKING:
 EXIT_USAGE = 2
 EPILOG = "Everything is kept in one folder: --home DIR, or PASSERBY_HOME, or the platform's data folder."
 FEED = "a feed's id, or its title if only one has it"
-ENTRY = "an entry's id, or the beginning of it"
+ENTRY = "an entry's id, or the beginning of it: four characters or more"
+# Named as the file system names them, which need not be text; everything else a person says is text.
+PATHS = ("home", "file", "into")
 
 
 class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         self.exit(EXIT_USAGE, f"passerby: {printable(message)}; see `{self.prog} --help`\n")
 
+    def print_help(self, file: Any = None) -> None:
+        """argparse would not say that nothing could be written."""
+        (file or sys.stdout).write(self.format_help())
 
-def printable(text: str) -> str:
-    """Like words.clean, which a mistyped command need not load."""
-    return "".join(c if c.isprintable() else " " for c in text)
 
-
-def build_parser() -> Parser:
+def build_parser(version: str = "") -> Parser:
     parser = Parser(
         prog="passerby", description="Content that travels with people.", epilog=EPILOG, allow_abbrev=False
     )
     _common(parser, is_root=True)
+    parser.add_argument("--version", action="version", version=f"passerby {version}")
     verbs = parser.add_subparsers(metavar="COMMAND", required=True, parser_class=Parser)
     _feed_commands(verbs)
     _subscription_commands(verbs)
@@ -39,10 +45,13 @@ def build_parser() -> Parser:
     return parser
 
 
-def parse(argv: list[str]) -> argparse.Namespace:
+def parse(argv: list[str], version: str = "") -> argparse.Namespace:
     """The options of one command; a SystemExit, after a sentence, if there is none in these words."""
-    parser = build_parser()
+    parser = build_parser(version)
     options = parser.parse_args(argv)
+    for name, value in vars(options).items():
+        if name not in PATHS:
+            setattr(options, name, _as_text(parser, value))
     if options.run == "bench":
         parser.error("bench comes first and knows no --home: passerby bench")
     if options.run == "people:me" and options.action == "import" and options.file is None:
@@ -51,7 +60,23 @@ def parse(argv: list[str]) -> argparse.Namespace:
         parser.error("--replace belongs to `passerby me import FILE`")
     if options.run == "feed:writers" and options.change and options.key is None:
         parser.error(f"say whom to {options.change}: passerby feed writers FEED {options.change} KEY")
+    if options.run == "people:block" and options.undo and options.key is None:
+        parser.error("say whom you no longer block: passerby block KEY --undo")
     return options
+
+
+def _as_text(parser: Parser, value: object) -> object:
+    """Python marks bytes that the locale does not know; most likely they are UTF-8 all the same."""
+    if isinstance(value, list):
+        return [_as_text(parser, each) for each in value]
+    if not isinstance(value, str):
+        return value
+    try:
+        return os.fsencode(value).decode("utf-8")
+    except UnicodeDecodeError:
+        return parser.error(f"expected text in UTF-8; got {value[:80]!r}")
+    except UnicodeEncodeError:  # more than the locale can say, so it came from a program and is text
+        return value
 
 
 def _common(parser: argparse.ArgumentParser, *, is_root: bool) -> None:
@@ -75,6 +100,7 @@ def _command(verbs: "Verbs", name: str, run: str, help_: str) -> argparse.Argume
 
 def _feed_commands(verbs: "Verbs") -> None:
     feed = verbs.add_parser("feed", help="make, share and load feeds", allow_abbrev=False)
+    _common(feed, is_root=False)
     actions = feed.add_subparsers(metavar="ACTION", required=True, parser_class=Parser)
     create = _command(actions, "create", "feed:create", "make a feed")
     create.add_argument("title", metavar="TITLE")
@@ -136,15 +162,17 @@ def _entry_commands(verbs: "Verbs") -> None:
     entries.add_argument("--limit", type=_positive, default=100, metavar="N", help="default: %(default)s")
     get = _one_entry(verbs, "get", "show an entry, and copy its files")
     get.add_argument("--into", metavar="DIR", help="copy its files into this folder")
-    _one_entry(verbs, "retract", "make an own entry disappear wherever it went")
-    pin = _one_entry(verbs, "pin", "never evict this entry or feed", "ENTRY|FEED")
+    _one_entry(verbs, "retract", "take an own entry back, wherever that news arrives")
+    pin = _one_entry(verbs, "pin", "never evict this entry or feed", "ENTRY|FEED", f"{ENTRY}; or {FEED}")
     pin.add_argument("--undo", action="store_true", help="let it be evicted again")
     _one_entry(verbs, "why", "tell what happened to an entry")
 
 
-def _one_entry(verbs: "Verbs", name: str, help_: str, metavar: str = "ENTRY") -> argparse.ArgumentParser:
+def _one_entry(
+    verbs: "Verbs", name: str, help_: str, metavar: str = "ENTRY", what: str = ENTRY
+) -> argparse.ArgumentParser:
     parser = _command(verbs, name, f"entry:{name}", help_)
-    parser.add_argument("entry", metavar=metavar, help=ENTRY)
+    parser.add_argument("entry", metavar=metavar, help=what)
     parser.add_argument("--feed", metavar="FEED", help="if several feeds have an entry of this id")
     parser.add_argument("--author", metavar="KEY", help="if several authors do; the beginning is enough")
     return parser

@@ -1,6 +1,7 @@
 """What a command works at: the home folder, opened when first needed, the clock, and a place to print."""
 
 import os
+import shutil
 import sys
 import time
 from collections.abc import Sequence
@@ -10,10 +11,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from contentdb.errors import UsageError
-from middleware.cli.words import clean, show_json
+from contentdb.errors import StoreBusyError, UsageError
+from middleware.cli.streams import clipped, tell
+from middleware.cli.words import clean, dates_in, show_json
 
 PROGRESS_EVERY_S = 0.2
+# A command holds the home for a fraction of a second; what holds it longer is a node, which stays.
+MAX_LOCK_WAIT_S = 5.0
+LOCK_RETRY_S = 0.05
 
 if TYPE_CHECKING:  # opened only by commands that need them: a usage error should cost no crypto library
     from contentdb.blobs import Progress
@@ -61,9 +66,20 @@ class Desk:
 
     @cached_property
     def store(self) -> "Store":
+        return self._opened.enter_context(self._open_store())
+
+    def _open_store(self) -> "Store":
+        """Commands that are started at the same time wait for each other."""
         from contentdb.store import Store
 
-        return self._opened.enter_context(Store.open(self.home, entropy=os.urandom))
+        give_up_at = time.monotonic() + MAX_LOCK_WAIT_S
+        while True:
+            try:
+                return Store.open(self.home, entropy=os.urandom)
+            except StoreBusyError:
+                if time.monotonic() > give_up_at:
+                    raise
+            time.sleep(LOCK_RETRY_S)
 
     @cached_property
     def keys(self) -> "Keystore":
@@ -83,10 +99,16 @@ class Desk:
 
     # -- printing
 
+    @property
+    def width(self) -> int | None:
+        """The columns of the terminal; None if the result goes to a file or another program."""
+        return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+
     def show(self, document: object, lines: Sequence[str] = ()) -> int:
         """Print the result: one JSON document if that was asked for, else the lines. Returns success."""
         if self._as_json:
-            print(show_json(document))
+            encoding = sys.stdout.encoding or "utf-8"
+            print(show_json(document, is_ascii=not encoding.lower().startswith("utf")))
         else:
             for line in lines:
                 print(clean(line))
@@ -102,12 +124,18 @@ class Desk:
             now = time.monotonic()
             if now - shown_at[0] > PROGRESS_EVERY_S:
                 shown_at[0] = now
-                sys.stderr.write(f"\rpasserby: {what}: {done * 100 // max(total, 1)} %\x1b[K")
+                tell(f"\rpasserby: {what}: {done * 100 // max(total, 1)} %\x1b[K")
             if done == total:
-                sys.stderr.write("\r\x1b[K")
+                tell("\r\x1b[K")
 
         return show
 
+    def hint_at_dates(self, selector: str) -> None:
+        for text, moment in dates_in(selector):
+            self.say(
+                f"{text} in a selector is a subtraction; times are in milliseconds: {moment} is {text} here"
+            )
+
     def say(self, message: str) -> None:
         """Tell the person something; standard output stays clean for the result."""
-        sys.stderr.write(f"passerby: {clean(message)}\n")
+        tell(f"passerby: {clean(clipped(message))}\n")

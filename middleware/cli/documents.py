@@ -1,19 +1,46 @@
 """Feeds, entries and subscriptions as JSON documents, and the ways a person may name them."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
+from dataclasses import replace
 from typing import Any
 
 from contentdb.errors import UsageError
 from contentdb.feeds import FeedRow
 from contentdb.model import Enclosure
-from contentdb.names import FeedId, owner_of
-from contentdb.query import EntryRow
+from contentdb.names import AuthorKey, FeedId, owner_of
+from contentdb.query import MIN_ABBREVIATION, EntryRow, Selection
 from contentdb.store import Store
 from contentdb.subscriptions import Subscription
 
 Document = dict[str, Any]
 MAX_CHOICES = 5
+
+
+def shown_feeds(store: Store, at: int, ids: Sequence[FeedId] | None = None) -> list[FeedRow]:
+    """Feeds that count only the entries that `passerby entries` lists: expired ones are kept, and hidden."""
+    hidden = store.entries.hidden(at)
+    return [
+        _as_shown(store, row, hidden[row.id], at) if row.id in hidden else row
+        for row in store.feeds.rows(ids)
+    ]
+
+
+def _as_shown(store: Store, row: FeedRow, hidden: int, at: int) -> FeedRow:
+    blocked = set(store.feeds.blocked())
+    newest, _ = unblocked(store, Selection(at, row.id, limit=1), blocked)
+    return replace(row, entries=row.entries - hidden, updated=newest[0].updated if newest else None)
+
+
+def unblocked(store: Store, wanted: Selection, blocked: Container[AuthorKey]) -> tuple[list[EntryRow], int]:
+    """What is wanted without the entries of blocked keys, and how many of those were passed over."""
+    limit = wanted.limit
+    while True:
+        rows = store.entries.select(replace(wanted, limit=limit))
+        shown = [row for row in rows if row.author not in blocked]
+        if len(shown) >= wanted.limit or len(rows) < limit:
+            return shown[: wanted.limit], len(rows) - len(shown)
+        limit *= 4
 
 
 def feed_document(row: FeedRow) -> Document:
@@ -94,7 +121,10 @@ def find_entry(store: Store, text: str, *, feed: str | None = None, author: str 
     """An entry by its id, or by the beginning of it if only one begins so."""
     found = entries_named(store, text, feed=feed, author=author)
     if not found:
-        raise UsageError(f"there is no entry {text!r} here; `passerby entries` lists them")
+        advice = "`passerby entries` lists them"
+        if len(text) < MIN_ABBREVIATION:
+            advice = f"the beginning of an id has at least {MIN_ABBREVIATION} characters"
+        raise UsageError(f"there is no entry {text!r} here; {advice}")
     if len(found) == 1:
         return found[0]
     if len({row.id for row in found}) > 1:

@@ -5,18 +5,27 @@ from pathlib import Path
 
 from contentdb.attributes import MAX_TIME
 from contentdb.errors import UsageError
-from contentdb.identity import fingerprint
+from contentdb.feeds import FeedRow
+from contentdb.ledger import Event, Happening
 from contentdb.library import Draft
 from contentdb.query import EntryRow, Selection
 from contentdb.selector import parse
 from middleware.cli.desk import Desk
-from middleware.cli.documents import Document, entries_named, entry_document, find_entry, find_feed
+from middleware.cli.details import details, full_document, writer
+from middleware.cli.documents import (
+    Document,
+    entries_named,
+    entry_document,
+    feeds_named,
+    find_entry,
+    find_feed,
+    unblocked,
+)
 from middleware.cli.words import (
-    aligned,
+    check_category,
     parse_attribute,
     parse_when,
     shorten,
-    show_attribute,
     show_number,
     show_size,
     show_time,
@@ -29,6 +38,8 @@ def publish(desk: Desk, options: argparse.Namespace) -> int:
     attributes = dict(parse_attribute(text) for text in options.attr)
     if len(attributes) < len(options.attr):
         raise UsageError("an attribute is given twice; each name has one value")
+    for category in options.category:
+        check_category(category)
     draft = Draft(
         options.title,
         id=options.id,
@@ -36,15 +47,24 @@ def publish(desk: Desk, options: argparse.Namespace) -> int:
         categories=tuple(options.category),
         language=options.language,
         attributes=attributes,
-        files=tuple(Path(name) for name in options.file),
+        files=tuple(_file(name) for name in options.file),
         expires=_parse_expiry(options.expires, now),
     )
     feed = find_feed(desk.store, options.feed)
     entry = desk.library.publish(feed.id, draft, now, progress=desk.progress("reading files"))
     files = f" with {show_number(len(entry.enclosures), 'file')}" if entry.enclosures else ""
-    desk.say(f"published {entry.title}{files}")
+    desk.say(f"published {shorten(entry.title)}{files}")
     row = desk.store.entries.by_key(entry.key)
     return desk.show(entry_document(desk.store, row) if row else {"id": entry.id}, [entry.id])
+
+
+def _file(name: str) -> Path:
+    if not name:
+        raise UsageError("--file needs the path of a file; got nothing")
+    path = Path(name)
+    if path.is_dir():
+        raise UsageError(f"{name} is a folder; an entry carries files: give --file for each of them")
+    return path
 
 
 def _parse_expiry(text: str | None, now: int) -> int | None:
@@ -65,43 +85,55 @@ def retract(desk: Desk, options: argparse.Namespace) -> int:
     author = desk.author.key if is_own else options.author
     row = find_entry(desk.store, options.entry, feed=options.feed, author=author)
     tombstone = desk.library.retract(row.entry_key, desk.now())
-    desk.say(f"retracted {row.title}; it disappears wherever this news arrives")
+    desk.say(f"retracted {shorten(row.title)}; it disappears wherever this news arrives")
     return desk.show(
         {"id": tombstone.id, "feed": tombstone.feed, "updated": tombstone.updated}, [tombstone.id]
     )
 
 
 def listing(desk: Desk, options: argparse.Namespace) -> int:
+    desk.hint_at_dates(options.where)
     feed = find_feed(desk.store, options.feed).id if options.feed else None
-    wanted = Selection(desk.now(), feed, parse(options.where), limit=options.limit)
-    rows = desk.store.entries.select(wanted)
+    # One more than is shown, to know whether there is more.
+    wanted = Selection(desk.now(), feed, parse(options.where), limit=options.limit + 1)
+    found, hidden = unblocked(desk.store, wanted, set(desk.store.feeds.blocked()))
+    rows = found[: options.limit]
     if not rows:
         desk.say("no entry matches" if options.where else "no entries")
-    elif len(rows) == options.limit:
+    elif len(found) > len(rows):
         desk.say(f"these are the newest {options.limit}; --limit shows more")
+    if hidden:
+        desk.say(f"not shown: {show_number(hidden, 'entry', 'entries')} of keys you block")
     documents = [entry_document(desk.store, row) for row in rows]
     lines = table(
         ("UPDATED", "BY", "FILES", "TITLE", "ID"),
-        [(show_time(row.updated), _writer(row), _files(row), shorten(row.title), row.id) for row in rows],
+        [
+            (show_time(row.updated), writer(desk.store, row), _files(document), shorten(row.title), row.id)
+            for row, document in zip(rows, documents, strict=True)
+        ],
+        width=desk.width,
     )
     return desk.show(documents, lines if rows else ())
 
 
-def _writer(row: EntryRow) -> str:
-    """Anybody may call himself anything; the fingerprint beside the name tells who it is."""
-    beginning = fingerprint(row.author)[:9]
-    return beginning if row.author_name in (None, beginning) else f"{shorten(row.author_name)} {beginning}"
-
-
-def _files(row: EntryRow) -> str:
-    return f"{row.enclosures} ({show_size(row.size)})" if row.enclosures else "-"
+def _files(document: Document) -> str:
+    enclosures = document["enclosures"]
+    if not enclosures:
+        return "-"
+    size = sum(enclosure["length"] for enclosure in enclosures)
+    received = sum(enclosure["received"] for enclosure in enclosures)
+    here = "" if document["complete"] else f"{show_size(received)} of "
+    return f"{len(enclosures)} ({here}{show_size(size)})"
 
 
 def get(desk: Desk, options: argparse.Namespace) -> int:
     row = find_entry(desk.store, options.entry, feed=options.feed, author=options.author)
-    document = entry_document(desk.store, row)
+    entry = desk.store.entry_of_row(row.key)
+    document = full_document(desk.store, row, entry)
     missing = _copy_files(desk, row, document, Path(options.into)) if options.into is not None else []
-    desk.show(document, _details(desk, row, document))
+    desk.show(document, details(desk, row, entry, document))
+    if missing and row.own:
+        raise UsageError(f"not here any more; publish the entry again with it: {', '.join(missing)}")
     if missing:
         raise UsageError(f"not received in full yet, so not copied: {', '.join(missing)}")
     return 0
@@ -121,27 +153,6 @@ def _copy_files(desk: Desk, row: EntryRow, document: Document, folder: Path) -> 
     return missing
 
 
-def _details(desk: Desk, row: EntryRow, document: Document) -> list[str]:
-    author = f"{row.author_name or '(no name)'}, {fingerprint(row.author)}"
-    lines = [
-        ("title", row.title),
-        ("id", row.id),
-        ("feed", row.feed),
-        ("author", author),
-        ("key", row.author),
-    ]
-    for name, at in (("published", row.published), ("updated", row.updated), ("expires", row.expires)):
-        lines += [(name, show_time(at))] if at is not None else []
-    lines += [("categories", ", ".join(document["categories"]))] if row.categories else []
-    lines += [("summary", row.summary)] if row.summary else []
-    attributes = desk.store.entry_of_row(row.key).attributes
-    lines += [(name, show_attribute(value)) for name, value in attributes.items()]
-    for enclosure in document["enclosures"]:
-        state = enclosure["path"] or f"{show_size(enclosure['received'])} received so far"
-        lines.append(("file", f"{enclosure['name']}, {show_size(enclosure['length'])}: {state}"))
-    return aligned(lines)
-
-
 def pin(desk: Desk, options: argparse.Namespace) -> int:
     """An entry if one is meant by the text, else a feed."""
     pinned = not options.undo
@@ -150,25 +161,41 @@ def pin(desk: Desk, options: argparse.Namespace) -> int:
         desk.store.pin(row.entry_key, pinned=pinned)
         name, identity = row.title, str(row.id)
     else:
-        feed = find_feed(desk.store, options.entry)
+        feed = _find_feed_to_pin(desk, options.entry)
         desk.store.pin_feed(feed.id, pinned=pinned)
         name, identity = str(feed.feed.title) if feed.feed else str(feed.id), str(feed.id)
-    verb = "pinned; it is kept whatever happens to space and time" if pinned else "unpinned"
-    desk.say(f"{name}: {verb}")
+    verb = "pinned; it is never evicted, and not deleted when it expires" if pinned else "unpinned"
+    desk.say(f"{shorten(name)}: {verb}")
     return desk.show({"id": identity, "pinned": pinned}, [identity])
 
 
+def _find_feed_to_pin(desk: Desk, text: str) -> FeedRow:
+    if not feeds_named(desk.store, text):
+        raise UsageError(
+            f"there is no entry and no feed {text!r} here; `passerby entries` and `passerby feeds` list them"
+        )
+    return find_feed(desk.store, text)
+
+
 def why(desk: Desk, options: argparse.Namespace) -> int:
-    found = {
-        row.id for row in entries_named(desk.store, options.entry, feed=options.feed, author=options.author)
-    }
-    # The ledger goes by id alone, so several entries of the same id are told of together.
-    entry_id = found.pop() if len(found) == 1 else options.entry
-    if len(found) > 1:
+    found = entries_named(desk.store, options.entry, feed=options.feed, author=options.author)
+    ids = {row.id for row in found}
+    if len(ids) > 1:
         find_entry(desk.store, options.entry, feed=options.feed, author=options.author)
-    happenings = desk.store.ledger.of(entry_id)
+    # The ledger goes by id alone, so several entries of the same id are told of together.
+    entry_id = ids.pop() if ids else options.entry
+    happenings = [*desk.store.ledger.of(entry_id), *_expiries(found, desk.now())]
     if not happenings:
         raise UsageError(f"nothing is known about {options.entry!r}; `passerby entries` lists what is here")
     lines = [f"{show_time(h.at)}  {h.event.value:10}  {h.detail}".rstrip() for h in happenings]
     document = [{"at": h.at, "event": h.event.value, "detail": h.detail} for h in happenings]
     return desk.show({"id": entry_id, "events": document}, lines)
+
+
+def _expiries(rows: list[EntryRow], now: int) -> list[Happening]:
+    """Expiry hides by itself; the ledger learns of it only when the entry is deleted."""
+    return [
+        Happening(row.id, row.expires, Event.EXPIRED, "hidden since then, and not deleted yet")
+        for row in rows
+        if row.expires is not None and row.expires <= now
+    ]

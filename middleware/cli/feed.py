@@ -12,14 +12,16 @@ from contentdb.names import AuthorKey, FeedId, owner_of, parse_feed_id
 from contentdb.selector import parse
 from contentdb.subscriptions import Subscription
 from middleware.cli.desk import Desk
-from middleware.cli.documents import feed_document, feeds_named, find_feed, subscription_document
-from middleware.cli.words import parse_size, shorten, show_number, show_time, table
+from middleware.cli.documents import feed_document, feeds_named, find_feed, shown_feeds, subscription_document
+from middleware.cli.words import check_category, parse_size, shorten, show_number, show_time, table
 
 # Subscriptions made by hand belong to an app of this name.
 CLI_APP = "cli"
 
 
 def create(desk: Desk, options: argparse.Namespace) -> int:
+    for category in options.category:
+        check_category(category)
     draft = FeedDraft(
         options.title,
         id=options.id,
@@ -31,16 +33,17 @@ def create(desk: Desk, options: argparse.Namespace) -> int:
     )
     feed = desk.library.create_feed(draft, desk.now())
     kind = "owned: only you and whom you add may write" if options.owned else "open: anybody may write"
-    desk.say(f"created {feed.title!s} ({kind})")
+    desk.say(f"created {shorten(feed.title)} ({kind})")
     (row,) = desk.store.feeds.rows([feed.id])
     return desk.show(feed_document(row), [feed.id])
 
 
 def listing(desk: Desk, options: argparse.Namespace) -> int:
+    desk.hint_at_dates(options.selector)
     selector = parse(options.selector)
     rows = [
         row
-        for row in desk.store.feeds.rows()
+        for row in shown_feeds(desk.store, desk.now())
         if not selector.text or (row.feed is not None and selector.evaluate(row.feed.selectable()) is True)
     ]
     lines = table(
@@ -54,6 +57,7 @@ def listing(desk: Desk, options: argparse.Namespace) -> int:
             )
             for row in rows
         ],
+        width=desk.width,
     )
     if not rows:
         what = (
@@ -72,8 +76,7 @@ def writers(desk: Desk, options: argparse.Namespace) -> int:
         raise UsageError(f"{row.id} is an open feed: anybody may write to it, and there is no list")
     current = row.feed.writers if row.feed is not None else ()
     if options.change:
-        key = check_author_key(options.key)
-        current = desk.library.set_writers(row.id, _changed(options.change, current, key), desk.now()).writers
+        current = _change_writers(desk, options, row.id, current)
     keys = [owner, *(key for key in current if key != owner)]
     lines = table(
         ("FINGERPRINT", "KEY", ""), [(fingerprint(key), key, "owner" if key == owner else "") for key in keys]
@@ -81,35 +84,49 @@ def writers(desk: Desk, options: argparse.Namespace) -> int:
     return desk.show({"feed": row.id, "owner": owner, "writers": list(current)}, lines)
 
 
-def _changed(change: str, current: tuple[AuthorKey, ...], key: AuthorKey) -> tuple[AuthorKey, ...]:
-    if change == "add":
-        return (*current, key)
-    if key not in current:
+def _change_writers(
+    desk: Desk, options: argparse.Namespace, feed: FeedId, current: tuple[AuthorKey, ...]
+) -> tuple[AuthorKey, ...]:
+    key = check_author_key(options.key)
+    if key == owner_of(feed) == desk.author.key:
+        raise UsageError("you own this feed and may always write to it; the list is for others")
+    if options.change == "remove" and key not in current:
         raise UsageError(f"{key} is not among the writers")
-    return tuple(writer for writer in current if writer != key)
+    if options.change == "add" and key in current:
+        desk.say("this key is among the writers already")
+        return current
+    changed = (*current, key) if options.change == "add" else tuple(each for each in current if each != key)
+    current = desk.library.set_writers(feed, changed, desk.now()).writers
+    if options.change == "remove":
+        desk.say("what this key published stays where it is; who gets the feed from now on refuses it")
+    return current
 
 
 def export(desk: Desk, options: argparse.Namespace) -> int:
     row = find_feed(desk.store, options.feed)
     folder = Path(options.into if options.into else safe_name(row.feed.title if row.feed else "feed"))
     done = export_feed(desk.store, row.id, folder, desk.now())
-    entries, files = show_number(done.entries, "entry", "entries"), show_number(done.files, "file")
-    desk.say(f"wrote {entries} and {files} into {folder}")
+    desk.say(f"wrote {_carried(done)} into {folder}")
     for problem in done.problems:
         desk.say(problem)
     return desk.show(_report_document(done, str(done.document)), [str(done.document)])
 
 
 def import_(desk: Desk, options: argparse.Namespace) -> int:
+    if options.file.startswith(("http://", "https://")):
+        raise UsageError(f"nothing is fetched from the web; save {options.file} as a file and import that")
     done = import_feed(desk.library, Path(options.file), desk.now())
     for problem in done.problems:
         desk.say(problem)
-    desk.say(
-        f"took in {show_number(done.entries, 'entry', 'entries')} and {show_number(done.files, 'file')}; "
-        f"{done.known} known already, {done.refused} refused"
-    )
+    desk.say(f"took in {_carried(done)}; {done.known} known already, {done.refused} refused")
     desk.show(_report_document(done, str(options.file)), [done.feed])
-    return 1 if done.refused and not (done.entries or done.known) else 0
+    return 1 if done.refused and not (done.entries or done.retractions or done.known) else 0
+
+
+def _carried(done: Report) -> str:
+    entries, files = show_number(done.entries, "entry", "entries"), show_number(done.files, "file")
+    retractions = f", {show_number(done.retractions, 'retraction')}" if done.retractions else ""
+    return f"{entries}{retractions} and {files}"
 
 
 def _report_document(done: Report, file: str) -> dict[str, object]:
@@ -117,6 +134,7 @@ def _report_document(done: Report, file: str) -> dict[str, object]:
         "feed": done.feed,
         "file": file,
         "entries": done.entries,
+        "retractions": done.retractions,
         "files": done.files,
         "known": done.known,
         "refused": done.refused,
@@ -128,6 +146,7 @@ def _report_document(done: Report, file: str) -> dict[str, object]:
 
 
 def subscribe(desk: Desk, options: argparse.Namespace) -> int:
+    desk.hint_at_dates(options.where)
     files = options.files
     if files.startswith("max="):
         files = f"max={parse_size(files.removeprefix('max='))}"
@@ -169,5 +188,5 @@ def subscriptions(desk: Desk, options: argparse.Namespace) -> int:
     rows = [(str(s.key), s.app, s.files, s.feed, s.selector) for s in found]
     if not found:
         desk.say("no subscriptions yet; make one: passerby subscribe FEED")
-    lines = table(("ID", "APP", "FILES", "FEED", "WHERE"), rows) if found else []
+    lines = table(("ID", "APP", "FILES", "FEED", "WHERE"), rows, width=desk.width) if found else []
     return desk.show([subscription_document(s) for s in found], lines)

@@ -1,54 +1,54 @@
 """The command line: runs the command that the arguments name, and turns every failure into one sentence."""
 
 import importlib
-import os
 import sys
 from collections.abc import Sequence
 
 from contentdb.errors import RemoteError, StoreError, UsageError
 from middleware.cli.arguments import build_parser as build_parser
-from middleware.cli.arguments import parse, printable
+from middleware.cli.arguments import parse
+from middleware.cli.streams import discard, printable, tell
 
 EXIT_OK, EXIT_FAILED = 0, 1
 
 
-def main(argv: Sequence[str]) -> int:
+def main(argv: Sequence[str], *, version: str = "") -> int:
     """Run one command, e.g. ``main(["feeds", "--json"])``; returns the exit status."""
     try:
-        options = parse(list(argv))
-    except SystemExit as stopped:  # argparse has said why
-        return int(stopped.code or 0)
-    module, _, function = options.run.partition(":")
-    try:
-        # Imported only now: `passerby --help` and a mistyped word need neither SQLite nor cryptography.
-        from middleware.cli.desk import Desk
-
-        command = getattr(importlib.import_module(f"middleware.cli.{module}"), function)
-        with Desk(options.home, as_json=options.json) as desk:
-            status = int(command(desk, options))
+        status = _run(argv, version)
         sys.stdout.flush()  # here, where a full disk or a reader that has gone can still be told
         return status
     except (UsageError, StoreError, RemoteError) as error:
         return _complain(str(error))
     except BrokenPipeError:
         # Whoever read our output has gone, as `| head` does; Python must not complain about it at exit.
-        _discard_output()
+        discard(sys.stdout)
         return EXIT_OK
     except OSError as error:
-        _discard_output()
+        discard(sys.stdout)
         return _complain(f"{error.filename or 'the output'}: {error.strerror or error}")
+    except UnicodeEncodeError as error:
+        # Texts are UTF-8 everywhere; only the names of files are written as the locale has it.
+        return _complain(f"this locale has no way to write {error.object!r}; set LC_ALL=C.UTF-8")
     except (KeyboardInterrupt, EOFError):
         return _complain("stopped")
 
 
-def _discard_output() -> None:
-    """What could not be written must not be tried again at exit."""
+def _run(argv: Sequence[str], version: str) -> int:
     try:
-        sys.stdout.flush()
-    except OSError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        options = parse(list(argv), version)
+    except SystemExit as stopped:  # argparse has said why, or has shown its help
+        discard(sys.stderr)
+        return int(stopped.code or 0)
+    # Imported only now: `passerby --help` and a mistyped word need neither SQLite nor cryptography.
+    from middleware.cli.desk import Desk
+
+    module, _, function = options.run.partition(":")
+    command = getattr(importlib.import_module(f"middleware.cli.{module}"), function)
+    with Desk(options.home, as_json=options.json) as desk:
+        return int(command(desk, options))
 
 
 def _complain(message: str) -> int:
-    sys.stderr.write(f"passerby: {printable(message)}\n")
+    tell(f"passerby: {printable(message)}\n")
     return EXIT_FAILED

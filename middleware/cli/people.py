@@ -88,12 +88,12 @@ def _import(desk: Desk, options: argparse.Namespace) -> int:
 
 def _passphrase(*, is_new: bool) -> str:
     given = os.environ.get(PASSPHRASE)
-    if given is not None:
-        return given
-    if not sys.stdin.isatty():
+    if given is None and not sys.stdin.isatty():
         raise UsageError(f"a passphrase is needed: run this in a terminal, or set {PASSPHRASE}")
-    passphrase = getpass.getpass("Passphrase: ")
-    if is_new and getpass.getpass("Once more: ") != passphrase:
+    passphrase = getpass.getpass("Passphrase: ") if given is None else given
+    if is_new and not passphrase.strip():
+        raise UsageError("an empty passphrase protects nothing; choose several words")
+    if is_new and given is None and getpass.getpass("Once more: ") != passphrase:
         raise UsageError("the two passphrases differ; nothing was written")
     return passphrase
 
@@ -101,6 +101,8 @@ def _passphrase(*, is_new: bool) -> str:
 def block(desk: Desk, options: argparse.Namespace) -> int:
     if options.key is None:
         blocked = desk.store.feeds.blocked()
+        if not blocked:
+            desk.say("nobody is blocked")
         return desk.show(blocked, [f"{fingerprint(key)}  {key}" for key in blocked])
     key = check_author_key(options.key)
     if key == desk.author.key and not options.undo:
@@ -112,6 +114,7 @@ def block(desk: Desk, options: argparse.Namespace) -> int:
 
 def storage(desk: Desk, options: argparse.Namespace) -> int:
     use = desk.store.usage()
+    hidden = sum(desk.store.entries.hidden(desk.now()).values())
     document = {
         "home": str(desk.home),
         "used": use.used,
@@ -119,13 +122,15 @@ def storage(desk: Desk, options: argparse.Namespace) -> int:
         "own": use.own,
         "pinned": use.pinned,
         "entries": use.entries,
+        "hidden": hidden,
         "feeds": use.feeds,
         "database": use.database,
         "enclosures": use.enclosures,
     }
     entries, feeds = show_number(use.entries, "entry", "entries"), show_number(use.feeds, "feed")
+    not_shown = f", {hidden} of them not shown (retracted, expired or blocked)" if hidden else ""
     lines = [
-        f"{show_size(use.used)} of {show_size(use.limit)} used: {entries} in {feeds}",
+        f"{show_size(use.used)} of {show_size(use.limit)} used: {entries} in {feeds}{not_shown}",
         f"{show_size(use.own)} are your own, {show_size(use.pinned)} more are pinned; they are never evicted",
         f"on disk: database {show_size(use.database)}, files {show_size(use.enclosures)}, in {desk.home}",
     ]
@@ -141,7 +146,7 @@ def doctor(desk: Desk, options: argparse.Namespace) -> int:
             problems.append(
                 f"enclosure {root}: {show_number(len(wrong), 'chunk')} damaged; fetched again when met"
             )
-    problems += desk.store.missing_files()
+    problems += desk.store.missing_files() + desk.store.unnamed_files() + desk.keys.problems()
     document = {"home": str(desk.home), "problems": problems, "full_text": desk.store.has_full_text}
     lines = problems or [f"all is well in {desk.home}"]
     if not desk.store.has_full_text:

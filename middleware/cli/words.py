@@ -6,7 +6,13 @@ import unicodedata
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
-from contentdb.attributes import MAX_INTEGER, MIN_INTEGER, AttributeValue, Time
+from contentdb.attributes import (
+    MAX_ATTRIBUTE_NAME_CHARACTERS,
+    MAX_INTEGER,
+    MIN_INTEGER,
+    AttributeValue,
+    Time,
+)
 from contentdb.errors import UsageError
 
 _SPAN = re.compile(r"\+?(\d{1,9})\s*(s|m|min|h|d|w)")
@@ -19,6 +25,7 @@ _DATE = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d.*)?")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _JOINERS = "\u200c\u200d"  # parts of words in some scripts, and of some emoji; they deceive nobody
 MAX_TITLE_COLUMNS = 48
+MIN_TITLE_COLUMNS = 12
 
 
 def parse_when(text: str, now: int) -> int:
@@ -49,7 +56,12 @@ def parse_attribute(text: str) -> tuple[str, AttributeValue]:
     name, separator, value = text.partition("=")
     name, _, kind = name.partition(":")
     if not separator or not name:
-        raise UsageError(f"an attribute is name=value or name:type=value; got {text!r}")
+        raise UsageError(f"an attribute is name=value or name:type=value; got {text[:200]!r}")
+    if len(name) > MAX_ATTRIBUTE_NAME_CHARACTERS:
+        raise UsageError(
+            f"an attribute's name has at most {MAX_ATTRIBUTE_NAME_CHARACTERS} characters; "
+            f"{name[:20]}... has {len(name)}"
+        )
     if not kind:
         return name, _infer(name, value)
     converted = _convert(kind, value)
@@ -57,6 +69,19 @@ def parse_attribute(text: str) -> tuple[str, AttributeValue]:
         kinds = "string, integer (64 bits), decimal, boolean or time"
         raise UsageError(f"attribute {name!r} cannot be read as {kind}: {value!r}; types are {kinds}")
     return name, converted
+
+
+def check_category(term: str) -> None:
+    """Selectors see categories as |one|two|: what is empty or has a bar in it could not be asked for."""
+    if not term.strip() or "|" in term:
+        raise UsageError(f"a category is a word or several, without |; got {term[:80]!r}")
+
+
+def dates_in(selector: str) -> list[tuple[str, int]]:
+    """What looks like a date in a selector, which knows none, with the milliseconds it most likely means."""
+    outside = re.sub(r"'[^']*'", "''", selector)
+    found = [(text, _parse_date(text)) for text in re.findall(r"(?<![\w.])\d{4}-\d\d-\d\d(?![\w.])", outside)]
+    return [(text, moment) for text, moment in found if moment is not None]
 
 
 def _infer(name: str, value: str) -> AttributeValue:
@@ -126,9 +151,9 @@ def show_attribute(value: AttributeValue) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def show_json(document: object) -> str:
+def show_json(document: object, *, is_ascii: bool = False) -> str:
     """One document, legible; what could play tricks on a terminal stands there as an escape."""
-    text = json.dumps(document, ensure_ascii=False, indent=2)
+    text = json.dumps(document, ensure_ascii=is_ascii, indent=2)
     return "".join(c if c == "\n" or c.isprintable() else json.dumps(c)[1:-1] for c in text)
 
 
@@ -137,19 +162,43 @@ def clean(text: str) -> str:
     return "".join(c if c.isprintable() or c in _JOINERS else " " for c in text)
 
 
-def shorten(text: str) -> str:
+def shorten(text: str, columns: int = MAX_TITLE_COLUMNS) -> str:
     """A title that leaves room for the other columns; the whole of it is in `get` and in JSON."""
-    line = " ".join(clean(text).split())
-    if _columns(line) <= MAX_TITLE_COLUMNS:
+    return clip(" ".join(clean(text).split()), columns)
+
+
+def clip(line: str, columns: int) -> str:
+    if _columns(line) <= columns:
         return line
-    kept = line[:MAX_TITLE_COLUMNS]
-    while _columns(kept) >= MAX_TITLE_COLUMNS:
+    kept = line[:columns]
+    while _columns(kept) >= columns:
         kept = kept[:-1]
     return kept.rstrip() + "…"
 
 
-def table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    return aligned([titles, *rows])
+def paragraphs(text: str, kind: str) -> list[str]:
+    """The lines of a text; of markup, its words."""
+    if kind in ("html", "xhtml"):
+        from middleware.cli.markup import words_of
+
+        text = words_of(text)
+    elif kind != "text" and not kind.startswith("text/"):
+        return [f"({kind}, {len(text)} characters; --json shows them)"]
+    return [clean(line.rstrip()) for line in text.strip().splitlines()]
+
+
+def table(titles: Sequence[str], rows: Sequence[Sequence[str]], *, width: int | None = None) -> list[str]:
+    """Columns under their titles. Where it is too wide for the terminal, titles of content give way first."""
+    lines = [list(titles), *(list(row) for row in rows)]
+    shown = aligned(lines)
+    if width is None or max(map(_columns, shown)) <= width:
+        return shown
+    if "TITLE" in titles:
+        column = titles.index("TITLE")
+        room = max(map(_columns, (line[column] for line in lines))) - max(map(_columns, shown)) + width
+        for line in lines[1:]:
+            line[column] = shorten(line[column], max(room, MIN_TITLE_COLUMNS))
+    return [clip(line, width) for line in aligned(lines)]
 
 
 def aligned(lines: Sequence[Sequence[str]]) -> list[str]:

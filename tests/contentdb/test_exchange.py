@@ -118,6 +118,20 @@ def test_what_was_imported_can_be_exported_again(
     assert (tmp_path / "again" / "feed.xml").read_bytes() == (folder / "feed.xml").read_bytes()
 
 
+def test_a_retraction_travels_and_takes_the_entry_away(
+    ana: Library, bo: Library, feed: Feed, folder: Path, tmp_path: Path
+) -> None:
+    import_feed(bo, folder, NOW + 9)
+    (row, *_) = ana.store.entries.select(Selection(NOW + 9, feed.id))
+    ana.retract(row.entry_key, NOW + 10)
+    wrote = export_feed(ana.store, feed.id, tmp_path / "later", NOW + 11)
+    took = import_feed(bo, tmp_path / "later", NOW + 11)
+    assert (wrote.entries, wrote.retractions, took.entries, took.retractions) == (2, 1, 0, 1)
+    assert row.title not in [left.title for left in bo.store.entries.select(Selection(NOW + 11))]
+    again = import_feed(bo, folder, NOW + 12)
+    assert (again.entries, again.known) == (0, 3)
+
+
 def test_own_entries_come_back_as_own_after_a_loss(
     ana: Library, feed: Feed, folder: Path, tmp_path: Path
 ) -> None:

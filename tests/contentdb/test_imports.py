@@ -246,6 +246,102 @@ def test_more_files_than_an_entry_may_have_refuse_that_entry_only(library: Libra
     assert counts(report) == (0, 0, 0, 1) and library.store.blobs.roots() == []
 
 
+# -- RSS
+
+
+def write_rss(folder: Path, item: str, *, encoding: str = "utf-8") -> Path:
+    path = folder / "feed.rss"
+    head = f'<?xml version="1.0" encoding="{encoding}"?><rss version="2.0"><channel><title>Öl</title>'
+    link = "<link>https://example.org/</link>"
+    text = f"{head}{link}<item><guid>urn:example:post</guid>{item}</item></channel></rss>"
+    path.write_bytes(text.encode(encoding))
+    return path
+
+
+def rss_post(library: Library) -> Entry:
+    entry = library.store.entry(EntryKey(FeedId("https://example.org/"), library.key, POST))
+    assert entry is not None
+    return entry
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "iso-8859-1"])
+def test_valid_rss_is_called_rss_in_any_encoding(library: Library, tmp_path: Path, encoding: str) -> None:
+    item = "<title>Größe</title><pubDate>Mon, 06 Jan 2020 00:00:00 GMT</pubDate>"
+    report = import_feed(library, write_rss(tmp_path, item, encoding=encoding), NOW)
+    assert report.problems == ["an RSS 2.0 document; read leniently"]
+    assert counts(report) == (1, 0, 0, 0) and rss_post(library).title == "Größe"
+
+
+def test_what_has_no_date_gets_that_of_the_import_and_keeps_it(library: Library, tmp_path: Path) -> None:
+    path = write_rss(tmp_path, "<title>One</title>")
+    assert "that of this import" in import_feed(library, path, NOW).problems[1]
+    assert rss_post(library).updated == NOW
+    assert counts(import_feed(library, path, NOW + 5_000)) == (0, 0, 1, 0)
+    edit(path, ("One", "Two"))
+    assert counts(import_feed(library, path, NOW + 9_000)) == (1, 0, 0, 0)
+    assert (rss_post(library).title, rss_post(library).updated) == ("Two", NOW + 9_000)
+
+
+def test_a_change_under_the_same_date_is_taken_each_time(library: Library, tmp_path: Path) -> None:
+    path = write_rss(tmp_path, "<title>T0</title><pubDate>Mon, 06 Jan 2020 00:00:00 GMT</pubDate>")
+    import_feed(library, path, NOW)
+    for number in range(1, 5):
+        edit(path, (f"T{number - 1}", f"T{number}"))
+        assert counts(import_feed(library, path, NOW)) == (1, 0, 0, 0)
+        assert counts(import_feed(library, path, NOW)) == (0, 0, 1, 0)
+        assert rss_post(library).title == f"T{number}"
+
+
+def test_an_older_document_changes_nothing(library: Library, tmp_path: Path) -> None:
+    path = write_rss(tmp_path, "<title>New</title><pubDate>Mon, 06 Jan 2020 00:00:09 GMT</pubDate>")
+    import_feed(library, path, NOW)
+    edit(path, ("New", "Old"), ("00:00:09", "00:00:01"))
+    assert counts(import_feed(library, path, NOW)) == (0, 0, 1, 0)
+    assert rss_post(library).title == "New"
+
+
+def test_what_was_retracted_does_not_come_back_by_the_next_import(library: Library, tmp_path: Path) -> None:
+    path = write_rss(tmp_path, "<title>New</title><pubDate>Mon, 06 Jan 2020 00:00:09 GMT</pubDate>")
+    import_feed(library, path, NOW)
+    library.retract(rss_post(library).key, NOW)
+    assert counts(import_feed(library, path, NOW + 1)) == (0, 0, 1, 0)
+    assert rss_post(library).retracted
+
+
+def test_a_file_on_the_web_stays_a_link_and_is_told(library: Library, tmp_path: Path) -> None:
+    item = '<enclosure url="http://example.org/song.mp3" length="9" type="audio/mpeg"/><title>T</title>'
+    report = import_feed(library, write_rss(tmp_path, item), NOW)
+    assert "files on the web are not fetched; the entries keep links to them" in report.problems
+    (link,) = rss_post(library).links
+    assert (link.rel, link.href, link.length) == ("enclosure", "http://example.org/song.mp3", 9)
+
+
+# -- what is refused
+
+
+def test_refused_entries_are_named_in_one_sentence_per_reason(library: Library, tmp_path: Path) -> None:
+    with Store.open(tmp_path / "other", entropy=entropy(3)) as store:
+        other = Library(store, author(2), entropy=entropy(4))
+        feed = other.create_feed(FeedDraft("F", id="urn:example:f"), NOW)
+        for number in range(20):
+            other.publish(feed.id, Draft("T", id=f"urn:example:{number:02}"), NOW + number)
+        export_feed(store, feed.id, tmp_path / "out", NOW + 30)
+    library.store.feeds.block(author(2).key)
+    report = import_feed(library, tmp_path / "out", NOW + 30)
+    (problem,) = report.problems
+    assert problem.startswith("20 entries were refused: author ") and report.refused == 20
+    assert problem.endswith("(urn:example:19, urn:example:18, urn:example:17, ...)")
+
+
+def test_an_entry_with_a_bad_signature_is_named(library: Library, exported: Path) -> None:
+    document = exported / "feed.xml"
+    head, descriptor, entry = document.read_text(encoding="utf-8").split("<p:signed ")
+    begin = entry.split('signature="')[1][:4]
+    document.write_text("<p:signed ".join([head, descriptor, entry.replace(begin, "AAAA", 1)]))
+    expected = "an entry was refused: the signature does not fit the bytes and the author (urn:example:e)"
+    assert import_feed(library, exported, NOW + 1).problems == [expected]
+
+
 # -- what is no feed
 
 
@@ -306,7 +402,7 @@ def test_a_document_cut_or_changed_anywhere_never_ends_in_a_bug(
         whole[at : at + 1] = data.draw(st.binary(max_size=2))
     (tmp_path / "cut.xml").write_bytes(whole)
     try:
-        found = FeedFile.read(tmp_path / "cut.xml")
+        found = FeedFile.read(tmp_path / "cut.xml", NOW)
     except UsageError:
         return
     assert import_feed(library, tmp_path / "cut.xml", NOW).feed == found.feed.id

@@ -42,7 +42,9 @@ def test_a_published_entry_is_shown_as_it_is_kept(run: Commands, feed: str, song
     assert Path(enclosure["path"]).read_bytes() == song.read_bytes()
     assert entry["published"] == entry["updated"] and entry["author"] == run.json("me")["key"]
     assert run.json("entries") == run.json("entries", "Street music") == [entry]
-    assert run.json("get", entry["id"]) == entry
+    whole = run.json("get", entry["id"])
+    assert {name: whole[name] for name in ENTRY_KEYS} == entry
+    assert whole.keys() - ENTRY_KEYS == {"content", "links", "source"}
 
 
 def test_messages_go_to_standard_error_and_results_to_standard_output(
@@ -104,6 +106,7 @@ def test_an_attribute_gets_the_type_its_value_shows(
         ("two words=1", "a word of letters"),
         ("title=1", "built in"),
         ("like=1", "selector language"),
+        ("n" * 300 + "=1", "at most 64 characters"),
     ],
 )
 def test_an_attribute_that_cannot_be_is_refused(run: Commands, feed: str, given: str, expected: str) -> None:
@@ -113,6 +116,12 @@ def test_an_attribute_that_cannot_be_is_refused(run: Commands, feed: str, given:
 
 def test_an_attribute_given_twice_is_refused(run: Commands, feed: str) -> None:
     assert "given twice" in run.fails("publish", feed, "--title", "T", "--attr", "a=1", "--attr", "a=2")
+
+
+@pytest.mark.parametrize("category", ["a|b", "", "  "])
+def test_a_category_that_no_selector_finds_is_refused(run: Commands, feed: str, category: str) -> None:
+    assert "a category is" in run.fails("publish", feed, "--title", "T", "--category", category)
+    assert "a category is" in run.fails("feed", "create", "F", "--category", category)
 
 
 @pytest.mark.parametrize(
@@ -153,6 +162,7 @@ def test_entries_are_chosen_by_selector_and_limit(run: Commands, feed: str) -> N
     ran = run("entries", "--limit", "2")
     assert len(ran.out.splitlines()) == 3
     assert ran.err == "passerby: these are the newest 2; --limit shows more\n"
+    assert run("entries", "--limit", "3").err == ""
     assert run("entries", "--where", "n = 9").err == "passerby: no entry matches\n"
     assert "column" in run.fails("entries", "--where", "n > > 1")
     for limit in ("0", "-1", "x", "9" * 5000):
@@ -168,6 +178,7 @@ def test_an_entry_is_found_by_the_beginning_of_its_id(run: Commands, feed: str) 
     sentence = run.fails("get", "urn:example:aaaa")
     assert "give more of the id" in sentence and "urn:example:aaaa2" in sentence
     assert "there is no entry 'urn:x'" in run.fails("get", "urn:x")
+    assert "at least 4 characters" in run.fails("get", "aaa")
 
 
 def test_entries_of_one_id_are_told_apart_by_feed_and_author(
@@ -205,8 +216,18 @@ def test_get_shows_attributes_as_people_write_them(run: Commands, feed: str) -> 
         "publish", feed, "--title", "T", "--id", "urn:x:1", "--attr", "ok=true",
         "--attr", "when=2026-01-02T03:04", "--attr", "a_rather_long_name=1",
     )  # fmt: skip
-    lines = dict(line.split(maxsplit=1) for line in run("get", "urn:x:1").out.splitlines())
+    shown = run("get", "urn:x:1").out.splitlines()
+    lines = dict(line.split(maxsplit=1) for line in shown[shown.index("attributes") + 1 :])
     assert (lines["ok"], lines["when"], lines["a_rather_long_name"]) == ("true", "2026-01-02 03:04", "1")
+
+
+def test_no_attribute_passes_for_a_line_of_ours(run: Commands, feed: str) -> None:
+    entry = run.json(
+        "publish", feed, "--title", "T", "--attr", "key=0000", "--attr", "file=x, 9 B: /etc/passwd"
+    )
+    shown = run("get", entry["id"]).out.splitlines()
+    assert [line.split()[1] for line in shown if line.startswith("key ")] == [entry["author"]]
+    assert not any(line.startswith("file") for line in shown)
 
 
 def test_an_empty_file_is_complete(run: Commands, feed: str, tmp_path: Path) -> None:
@@ -249,4 +270,4 @@ def test_entries_and_feeds_are_pinned_and_let_go(run: Commands, feed: str) -> No
     assert run.json("pin", entry, "--undo") == {"id": entry, "pinned": False}
     assert run.json("pin", "Street music") == {"id": feed, "pinned": True}
     assert "unpinned" in run("pin", feed, "--undo").err
-    assert "there is no feed 'nothing'" in run.fails("pin", "nothing")
+    assert "there is no entry and no feed 'nothing'" in run.fails("pin", "nothing")

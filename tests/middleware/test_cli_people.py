@@ -89,6 +89,8 @@ def test_what_is_no_backup_is_refused(run: Commands, tmp_path: Path) -> None:
 def test_a_passphrase_is_needed(run: Commands, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PASSERBY_PASSPHRASE", "")
     assert "empty passphrase" in run.fails("me", "export", str(tmp_path / "backup"))
+    monkeypatch.setenv("PASSERBY_PASSPHRASE", " ")
+    assert "empty passphrase" in run.fails("me", "export", str(tmp_path / "backup"))
     monkeypatch.delenv("PASSERBY_PASSPHRASE")
     with open(os.devnull) as nothing:
         monkeypatch.setattr("sys.stdin", nothing)
@@ -132,7 +134,7 @@ def test_storage_adds_up(run: Commands, feed: str, tmp_path: Path) -> None:
     run("publish", feed, "--title", "T", "--file", str(tmp_path / "song"))
     use = run.json("storage")
     assert set(use) == {
-        *("home", "used", "limit", "own", "pinned", "entries", "feeds", "database", "enclosures")
+        *("home", "used", "limit", "own", "pinned", "entries", "hidden", "feeds", "database", "enclosures")
     }
     assert use["used"] == use["own"] > 50_000 and (use["entries"], use["feeds"]) == (1, 1)
     assert use["used"] < use["limit"] and use["pinned"] == 0
@@ -161,6 +163,30 @@ def test_the_doctor_finds_a_changed_file_and_says_what_to_do(
     assert "1 chunk damaged" in ran.out and "publish the entry again with it" in ran.out
     shown = run("doctor")
     assert shown.status == 1 and "song.ogg" in shown.out
+
+
+@pytest.mark.parametrize("how", ["open", "cut"])
+def test_the_doctor_looks_at_the_keys(run: Commands, how: str) -> None:
+    run("me")
+    key = run.home / "keys" / "author.key"
+    key.chmod(0o644) if how == "open" else key.write_bytes(key.read_bytes()[:40])
+    ran = run("doctor", "--json")
+    assert ran.status == 1 and len(ran.document["problems"]) == 1
+    assert ("open to other users" if how == "open" else "not a complete key file") in ran.out
+
+
+def test_the_doctor_makes_no_key(run: Commands) -> None:
+    assert run.json("doctor")["problems"] == []
+    assert not (run.home / "keys").exists()
+
+
+def test_the_doctor_counts_files_that_a_lost_database_left(run: Commands, feed: str, tmp_path: Path) -> None:
+    (tmp_path / "song").write_bytes(bytes(50_000))
+    run("publish", feed, "--title", "T", "--file", str(tmp_path / "song"))
+    for path in run.home.glob("passerby.sqlite*"):
+        path.unlink()
+    ran = run("doctor")
+    assert ran.status == 1 and "1 file in enclosures/ belongs to no entry here" in ran.out
 
 
 def test_a_damaged_database_is_reported_and_left_alone(run: Commands, feed: str) -> None:

@@ -17,7 +17,7 @@ from contentdb.names import Root
 from contentdb.store import Store
 from middleware.cli.words import clean, parse_size, shorten, show_json, show_size, show_time, table
 from tests.contentdb.makers import author, make_descriptor, make_signed, take
-from tests.middleware.command import Commands, process
+from tests.middleware.command import ROOT, Commands, process
 
 TRICKS = "\u202eevil\u2066 \u009b31m \u200f\u2028 \ufeff"
 UNSAFE = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
@@ -171,6 +171,20 @@ def test_a_second_process_is_told_that_the_home_is_taken(tmp_path: Path) -> None
         done.stderr
         == f"passerby: another passerby is using {tmp_path}; stop it first, or choose another --home\n"
     )
+
+
+def test_commands_that_are_started_together_wait_for_each_other(run: Commands, feed: str) -> None:
+    words = ["--home", str(run.home), "publish", feed, "--title"]
+    started = [
+        subprocess.Popen(
+            [sys.executable, "-P", "-m", "passerby", *words, str(number)],
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            stdout=subprocess.DEVNULL,
+        )
+        for number in range(6)
+    ]
+    assert [command.wait(60) for command in started] == [0] * 6
+    assert {entry["title"] for entry in run.json("entries")} == set("012345")
 
 
 def test_a_terminal_that_knows_few_characters_gets_escapes(tmp_path: Path) -> None:
