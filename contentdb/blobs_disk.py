@@ -147,6 +147,8 @@ class DiskBlobs:
             if root not in self._unflushed:  # completed or removed meanwhile
                 return
             self._unflushed.discard(root)
+            if not self._files.knows(root):
+                raise self._shelf.gone(root)
             self._flushing = root
             held = self._files.held(root)
             fd, had = os.dup(held.fd), bytes(held.state.have)
@@ -287,6 +289,8 @@ class DiskBlobs:
             return blobs_recovery.recover(self._shelf)
 
     def close(self) -> None:
-        self.flush()
-        with self._lock:
-            self._files.drop_all()
+        try:
+            self.flush()
+        finally:
+            with self._lock:
+                self._files.drop_all()

@@ -6,6 +6,7 @@ import sqlite3
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from contentdb.connection import Connection
 from contentdb.errors import StoreError
 from contentdb.migrations import FULL_TEXT, STEPS, migrate
 
@@ -26,16 +27,13 @@ class Database:
         self.connection = self._connect()
         try:
             self._open()
-        except sqlite3.Error as error:
-            self.connection.close()
-            raise self.translated(error) from error
-        except StoreError:
+        except BaseException:
             self.connection.close()
             raise
 
-    def _connect(self) -> sqlite3.Connection:
+    def _connect(self) -> Connection:
         if self._path is None:
-            return sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+            return self._connection(":memory:")
         try:
             self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             # Created here, because SQLite would make it readable by everybody the umask allows.
@@ -45,7 +43,14 @@ class Database:
                 f"cannot write in {self._path.parent}: {error.strerror}; choose another folder with --home, "
                 "or make this one yours"
             ) from error
-        return sqlite3.connect(self._path, isolation_level=None, check_same_thread=False, timeout=0.2)
+        connection = self._connection(str(self._path))
+        connection.place = str(self._path.parent)
+        return connection
+
+    def _connection(self, path: str) -> Connection:
+        return sqlite3.connect(
+            path, isolation_level=None, check_same_thread=False, timeout=0.2, factory=Connection
+        )
 
     def _open(self) -> None:
         run = self.connection.execute
@@ -58,15 +63,15 @@ class Database:
         self.is_new = version == 0
         if version > len(STEPS):
             raise StoreError(
-                f"the database in {self._place} was written by a newer passerby (schema {version}, this one "
-                f"knows {len(STEPS)}); nothing was changed: update passerby, or use another --home"
+                f"the database in {self.connection.place} was written by a newer passerby (schema {version}, "
+                f"this one knows {len(STEPS)}); nothing was changed: update passerby, or use another --home"
             )
         migrate(self.connection, version)
         self.full_text = self._open_full_text()
         self._open_pair()
 
     def _open_full_text(self) -> bool:
-        with contextlib.suppress(sqlite3.OperationalError):
+        with contextlib.suppress(StoreError):
             present = self.connection.execute(
                 "SELECT 1 FROM sqlite_master WHERE name = 'entry_text'"
             ).fetchone()
@@ -106,10 +111,6 @@ class Database:
             self.put_meta("epoch", self._entropy(8).hex())
         self.epoch = str(self.meta("epoch"))
 
-    @property
-    def _place(self) -> str:
-        return str(self._path.parent) if self._path is not None else "memory"
-
     def meta(self, name: str) -> str | int | None:
         row = self.connection.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
         return row[0] if row else None
@@ -130,7 +131,7 @@ class Database:
         self._before_commit.append(write)
 
     @contextlib.contextmanager
-    def transaction(self, *, durable: bool = False) -> Iterator[sqlite3.Connection]:
+    def transaction(self, *, durable: bool = False) -> Iterator[Connection]:
         """Everything inside happens or nothing does; inner transactions join the outer one.
 
         A durable one is on the disk when it returns. FULL costs an fdatasync, so only acknowledgements
@@ -139,12 +140,9 @@ class Database:
         if self._depth:
             yield self.connection
             return
-        try:
-            if durable:
-                self.connection.execute("PRAGMA synchronous = FULL")
-            self.connection.execute("BEGIN IMMEDIATE")
-        except sqlite3.Error as error:
-            raise self.translated(error) from error
+        if durable:
+            self.connection.execute("PRAGMA synchronous = FULL")
+        self.connection.execute("BEGIN IMMEDIATE")
         self._depth = 1
         revision = getattr(self, "revision", 0)
         try:
@@ -155,10 +153,8 @@ class Database:
                 self.put_meta("revision", self.revision)
                 self.put_meta("full_text_revision", self.revision if self.full_text else -1)
             self.connection.execute("COMMIT")
-        except BaseException as error:
+        except BaseException:
             self._roll_back(revision)
-            if isinstance(error, sqlite3.Error):
-                raise self.translated(error) from error
             raise
         finally:
             self._depth = 0
@@ -167,19 +163,11 @@ class Database:
 
     def _roll_back(self, revision: int) -> None:
         if self.connection.in_transaction:
-            with contextlib.suppress(sqlite3.Error):  # a full disk may have rolled it back already
+            with contextlib.suppress(StoreError):  # a full disk may have rolled it back already
                 self.connection.execute("ROLLBACK")
         self.revision = revision
         for forget in self._rolled_back:
             forget()
-
-    @contextlib.contextmanager
-    def reading(self) -> Iterator[sqlite3.Connection]:
-        """For questions outside a transaction: a damaged page becomes a sentence."""
-        try:
-            yield self.connection
-        except sqlite3.Error as error:
-            raise self.translated(error) from error
 
     def problems(self) -> list[str]:
         """What SQLite's own integrity check finds; empty when all is well."""
@@ -187,31 +175,13 @@ class Database:
             found = [row[0] for row in self.connection.execute("PRAGMA integrity_check(20)")]
             if self.full_text:
                 self.connection.execute("INSERT INTO entry_text (entry_text) VALUES ('integrity-check')")
-        except sqlite3.Error as error:
+        except StoreError as error:
             found = [str(error)]
         return [] if found == ["ok"] else found
 
     def close(self) -> None:
-        with contextlib.suppress(sqlite3.Error, StoreError):
+        with contextlib.suppress(StoreError):
             if self._path is not None:
                 with self.transaction(durable=True):
                     self.put_meta("clean", 1)
         self.connection.close()
-
-    def translated(self, error: sqlite3.Error) -> StoreError:
-        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-        place = self._place
-        if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-            return StoreError(f"another passerby is using {place}; stop it first, or choose another --home")
-        if code == sqlite3.SQLITE_FULL:
-            return StoreError(f"the disk of {place} is full; nothing was lost: make room and try again")
-        if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
-            return StoreError(
-                f"the database in {place} is damaged ({error}); nothing was deleted: docs/recovery.md tells "
-                "how to save what is readable, or start anew with another --home"
-            )
-        if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_CANTOPEN):
-            return StoreError(f"cannot write the database in {place} ({error}); check who owns it")
-        if code == sqlite3.SQLITE_IOERR:
-            return StoreError(f"the disk of {place} failed ({error}); check it, then start again")
-        return StoreError(f"the database in {place} refused: {error}")

@@ -91,13 +91,12 @@ class Queries:
             # Keys are sorted and then looked up: sorting whole rows takes longer. SQLite keeps the order of
             # a subquery that has a limit, and CROSS JOIN makes it the outermost loop.
             sql = f"SELECT {_COLUMNS} FROM ({keys} {page}) CROSS JOIN entries e ON e.key = found {_NAMES}"
-            with self._database.reading() as connection:
-                for row in map(EntryRow._make, connection.execute(sql, parameters)):
-                    seen += 1
-                    if matches is None or matches(row):
-                        found.append(row)
-                        if len(found) >= wanted.limit:
-                            return found
+            for row in map(EntryRow._make, self._run.execute(sql, parameters)):
+                seen += 1
+                if matches is None or matches(row):
+                    found.append(row)
+                    if len(found) >= wanted.limit:
+                        return found
             if seen < max(wanted.limit, 1):
                 break
         return found
@@ -122,8 +121,7 @@ class Queries:
 
     def _count(self, select: str, parameters: Sequence[object], limit: int) -> int:
         sql = f"SELECT count(*) FROM ({select} LIMIT {int(limit)})"
-        with self._database.reading() as connection:
-            return int(connection.execute(sql, parameters).fetchone()[0])
+        return int(self._run.execute(sql, parameters).fetchone()[0])
 
     def find(self, entry_id: str) -> list[EntryRow]:
         """The entries held under this id; if there are none, those whose id, or the UUID in it, begins so."""
@@ -139,8 +137,7 @@ class Queries:
         sql = (
             f"SELECT e.key FROM entries e WHERE {_VISIBLE} AND e.feed = ? ORDER BY e.updated DESC, e.key DESC"
         )
-        with self._database.reading() as connection:
-            return [key for (key,) in connection.execute(sql, (at, self._catalogue.find_feed(feed) or -1))]
+        return [key for (key,) in self._run.execute(sql, (at, self._catalogue.find_feed(feed) or -1))]
 
     def row(self, key: int) -> EntryRow | None:
         rows = self._rows(f"SELECT {_COLUMNS} {_FROM} WHERE e.state = 0 AND e.key = ?", (key,))
@@ -177,8 +174,7 @@ class Queries:
             "JOIN authors a ON a.key = e.author WHERE s.key = ?"
         )
         for key in keys:
-            with self._database.reading() as connection:
-                row = connection.execute(sql, (key,)).fetchone()
+            row = self._run.execute(sql, (key,)).fetchone()
             if row is not None:
                 yield key, Signed(*row)
 
@@ -199,8 +195,7 @@ class Queries:
                 yield row
 
     def _rows(self, sql: str, parameters: Sequence[object]) -> list[EntryRow]:
-        with self._database.reading() as connection:
-            return [EntryRow._make(row) for row in connection.execute(sql, parameters)]
+        return [EntryRow._make(row) for row in self._run.execute(sql, parameters)]
 
 
 def _recheck(selector: Selector | None) -> Callable[[EntryRow], bool] | None:

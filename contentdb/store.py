@@ -7,17 +7,16 @@
 It is grouped by what it is about: `feeds`, `entries`, `subscriptions`, `peers`, `ledger`, `blobs`.
 """
 
-import sqlite3
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from contentdb.arrivals import Arrival, read_verified
-from contentdb.atom import read_signed_entry
+from contentdb.arrivals import Arrival, read_verified, verify_and_read
 from contentdb.blobs import Blobs, DiskBlobs, MemoryBlobs
 from contentdb.catalogue import Catalogue
+from contentdb.connection import Connection
 from contentdb.database import Database
 from contentdb.errors import StoreError, UsageError
 from contentdb.feeds import Feeds
@@ -31,6 +30,7 @@ from contentdb.query import Queries
 from contentdb.retention import Retention
 from contentdb.settings import Limits
 from contentdb.sketch import Sketch
+from contentdb.stored import stored_entry
 from contentdb.subscriptions import Subscriptions
 
 
@@ -69,8 +69,10 @@ class Store:
         return store
 
     def close(self) -> None:
-        self.blobs.close()
-        self._database.close()
+        try:
+            self.blobs.close()
+        finally:
+            self._database.close()  # or nobody else could open it
 
     def __enter__(self) -> Self:
         return self
@@ -79,8 +81,6 @@ class Store:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-        if isinstance(error, sqlite3.Error):
-            raise self._database.translated(error) from error
 
     @property
     def epoch(self) -> str:
@@ -94,7 +94,7 @@ class Store:
     def has_full_text(self) -> bool:
         return self._database.full_text
 
-    def transaction(self, *, durable: bool = False) -> AbstractContextManager[sqlite3.Connection]:
+    def transaction(self, *, durable: bool = False) -> AbstractContextManager[Connection]:
         """Group several calls into one commit."""
         return self._database.transaction(durable=durable)
 
@@ -163,7 +163,7 @@ class Store:
 
     def entry_of_row(self, key: int) -> Entry:
         for _key, signed in self.entries.signed([key]):
-            return read_signed_entry(signed.data)
+            return stored_entry(signed.data)
         raise StoreError(f"entry row {key} has lost its signed bytes; run `passerby doctor`")
 
     def pin(self, key: EntryKey, *, pinned: bool = True) -> None:
@@ -262,7 +262,8 @@ class Store:
         outcomes = []
         for author, signature, data, source in rows:
             delivery = Delivery(at, source=None if source is None else NodeId(source))
-            outcomes += self.take_in(read_verified([Signed(author, signature, data)]), delivery)
+            # Verified once more: what changed on the disk meanwhile must not become content.
+            outcomes += self.take_in(verify_and_read([Signed(author, signature, data)]), delivery)
         if run("DELETE FROM parked WHERE updated <= ?", (due,)).rowcount:  # what was refused meanwhile
             self.feeds.knowledge.forget()
         return [outcome for outcome in outcomes if outcome.fate in (Fate.STORED, Fate.REPLACED)]
