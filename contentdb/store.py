@@ -209,24 +209,31 @@ class Store:
     def _sweep(self) -> None:
         """Remove enclosures no entry names: left by a kill between two steps.
 
-        Files that are older than the database are somebody's content whose database was lost: those stay.
+        Files that are older than the database are somebody's content whose database was lost: those stay
+        until an own entry names them. Before they are noted, nothing is ever removed.
         """
         roots = self.blobs.roots()
-        if self._database.is_new and roots:
-            with self._database.transaction(durable=True):
-                self._database.put_meta("keeps_unnamed", 1)
-        if not self._database.meta("keeps_unnamed"):
-            self.drop_unnamed(roots)
+        with self._database.transaction(durable=not self._database.meta("older_files_noted")) as connection:
+            if not self._database.meta("older_files_noted"):
+                connection.executemany("INSERT INTO older_files VALUES (?)", [(root,) for root in roots])
+                self._database.put_meta("older_files_noted", 1)
+            connection.execute(
+                "DELETE FROM older_files WHERE root IN "
+                "(SELECT c.root FROM enclosures c JOIN entries e ON e.key = c.entry WHERE e.own)"
+            )
+        self.drop_unnamed(roots)
 
-    def drop_unnamed(self, roots: Iterable[Root]) -> int:
-        """Remove those of these enclosures that no entry names; returns how many."""
+    def drop_unnamed(self, roots: Iterable[Root]) -> None:
+        """Remove those of these enclosures that no entry names, and that are not older than the database."""
         run = self._database.connection.execute
-        dropped = 0
         for root in roots:
-            if run("SELECT 1 FROM enclosures WHERE root = ? LIMIT 1", (root,)).fetchone() is None:
+            kept = run(
+                "SELECT 1 FROM enclosures WHERE root = ?1 UNION ALL "
+                "SELECT 1 FROM older_files WHERE root = ?1 LIMIT 1",
+                (root,),
+            )
+            if kept.fetchone() is None:
                 self.blobs.remove(root)
-                dropped += 1
-        return dropped
 
     # -- sets
 
