@@ -115,10 +115,11 @@ class Feeds:
 
     def _forget_refusals(self, feed: int | None, reason: str) -> None:
         condition = "reason = ?" if feed is None else "reason = ? AND feed = ?"
-        self._run.execute(
+        forgotten = self._run.execute(
             f"DELETE FROM known_versions WHERE {condition}", (reason,) if feed is None else (reason, feed)
         )
-        self.knowledge.forget()
+        if forgotten.rowcount:
+            self.knowledge.forget(feed)
 
     def descriptor(self, feed: FeedId) -> Signed | None:
         row = self._run.execute(

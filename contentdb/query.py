@@ -66,7 +66,8 @@ _COLUMNS = (
 _NAMES = "CROSS JOIN feeds f ON f.key = e.feed CROSS JOIN authors a ON a.key = e.author"
 _FROM = f"FROM entries e {_NAMES}"
 # The plus keeps SQLite from walking all entries that are held, which it takes for few.
-_VISIBLE = "+e.state = 0 AND e.retracted = 0 AND (e.expires IS NULL OR e.expires > ?)"
+_UNEXPIRED = "(e.expires IS NULL OR e.expires > ?)"
+_VISIBLE = f"+e.state = 0 AND e.retracted = 0 AND {_UNEXPIRED}"
 # In one feed, entries are walked by time until there are enough; another index must be this much shorter.
 WALKED_ROWS = 10_000
 _READ = json.JSONDecoder().raw_decode  # what we wrote has no space around it, which `decode` looks for
@@ -123,14 +124,18 @@ class Queries:
         sql = f"SELECT count(*) FROM ({select} LIMIT {int(limit)})"
         return int(self._run.execute(sql, parameters).fetchone()[0])
 
-    def find(self, entry_id: str) -> list[EntryRow]:
-        """The entries held under this id; if there are none, those whose id, or the UUID in it, begins so."""
-        sql = f"SELECT {_COLUMNS} {_FROM} WHERE e.state = 0 AND e.retracted = 0 AND "
-        found = self._rows(sql + "e.id = ? ORDER BY e.key", (entry_id,))
+    def find(self, entry_id: str, at: int) -> list[EntryRow]:
+        """The entries held under this id; if there are none, those whose id, or the UUID in it, begins so.
+
+        Own ones are found after they expired as well: they take room until they are retracted.
+        """
+        is_found = f"e.state = 0 AND e.retracted = 0 AND ({_UNEXPIRED} OR e.own)"
+        sql = f"SELECT {_COLUMNS} {_FROM} WHERE {is_found} AND "
+        found = self._rows(sql + "e.id = ? ORDER BY e.key", (at, entry_id))
         if found or len(entry_id) < MIN_ABBREVIATION:
             return found
-        begins = "(substr(e.id, 1, ?1) = ?2 OR substr(e.id, 10, ?1) = ?2 AND e.id LIKE 'urn:uuid:%')"
-        return self._rows(sql + begins + " ORDER BY e.key LIMIT 10", (len(entry_id), entry_id))
+        begins = "(substr(e.id, 1, ?2) = ?3 OR substr(e.id, 10, ?2) = ?3 AND e.id LIKE 'urn:uuid:%')"
+        return self._rows(sql + begins + " ORDER BY e.key LIMIT 10", (at, len(entry_id), entry_id))
 
     def keys(self, feed: FeedId, at: int) -> list[int]:
         """The rows of all visible entries of a feed, newest first."""
@@ -153,18 +158,20 @@ class Queries:
         """What a feed has gained after a revision, in the order it was gained; tombstones travel as well."""
         sql = (
             f"SELECT {_COLUMNS} {_FROM} WHERE e.state = 0 AND e.revision > ? AND e.feed = ? "
-            "AND (e.expires IS NULL OR e.expires > ?) ORDER BY e.revision LIMIT ?"
+            f"AND {_UNEXPIRED} ORDER BY e.revision LIMIT ?"
         )
         return self._rows(sql, (revision, self._catalogue.find_feed(feed) or -1, at, limit))
 
-    def by_short_ids(self, feed: FeedId, short_ids: Iterable[int]) -> list[EntryRow]:
-        """The held entries that a decoded sketch names."""
-        sql = f"SELECT {_COLUMNS} {_FROM} WHERE e.state = 0 AND e.short_id = ? AND e.feed = ?"
+    def by_short_ids(self, feed: FeedId, short_ids: Iterable[int], at: int) -> list[EntryRow]:
+        """The entries that a decoded sketch names, as far as we serve them; tombstones travel as well."""
+        sql = (
+            f"SELECT {_COLUMNS} {_FROM} WHERE e.state = 0 AND e.short_id = ? AND e.feed = ? AND {_UNEXPIRED}"
+        )
         key = self._catalogue.find_feed(feed) or -1
         found = []
         for short_id in short_ids:
             signed = short_id - 2**64 if short_id >= 2**63 else short_id
-            found += self._rows(sql, (signed, key))
+            found += self._rows(sql, (signed, key, at))
         return found
 
     def signed(self, keys: Sequence[int]) -> Iterator[tuple[int, Signed]]:

@@ -150,7 +150,9 @@ class Store:
 
     def ensure_room(self, size: int) -> None:
         """Raise UsageError if so many more own bytes fit in only by dropping own or pinned content."""
-        over = self.feeds.usage() - self.retention.evictable_bytes() + size - self._limits.max_bytes
+        over = self.feeds.usage() + size - self._limits.max_bytes
+        if over > 0:  # only now: this reads every entry
+            over -= self.retention.evictable_bytes()
         if over > 0:
             raise UsageError(
                 f"this does not fit, by {over} bytes: the store may use {self._limits.max_bytes}, and what "
@@ -190,15 +192,17 @@ class Store:
         )
         return [Enclosure(*row) for row in rows]
 
-    def begin_enclosure(self, root: Root) -> bool:
-        """Make ready to receive an enclosure some held entry names; True if it is complete already."""
-        with self._database.transaction() as connection:
-            row = connection.execute(
-                "SELECT length FROM enclosures WHERE root = ? LIMIT 1", (root,)
-            ).fetchone()
-        if row is None:
-            raise UsageError(f"no entry here has the enclosure {root}")
-        return self.blobs.begin(root, row[0])
+    def begin_enclosure(self, root: Root, length: int) -> bool:
+        """Make ready to receive an enclosure some held entry names; True if it is complete already.
+
+        Anybody can sign an entry with somebody else's root and a wrong length, so both are asked for.
+        """
+        named = self._database.connection.execute(
+            "SELECT 1 FROM enclosures WHERE root = ? AND length = ? LIMIT 1", (root, length)
+        )
+        if named.fetchone() is None:
+            raise UsageError(f"no entry here has an enclosure {root} of {length} bytes")
+        return self.blobs.begin(root, length)
 
     def _drop_orphans(self) -> None:
         """Remove the bytes of enclosures whose last entry went; after the commit, or a crash loses them."""
@@ -237,8 +241,8 @@ class Store:
 
     # -- sets
 
-    def held_sketch(self, feed: FeedId) -> Sketch:
-        return self.feeds.knowledge.held(self._catalogue.find_feed(feed) or -1)
+    def held_sketch(self, feed: FeedId, at: int) -> Sketch:
+        return self.feeds.knowledge.held(self._catalogue.find_feed(feed) or -1, at)
 
     def known_sketch(self, feed: FeedId) -> Sketch:
         return self.feeds.knowledge.known(self._catalogue.find_feed(feed) or -1)

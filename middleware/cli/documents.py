@@ -90,9 +90,11 @@ def feeds_named(store: Store, text: str) -> list[FeedRow]:
     return found or [row for row in store.feeds.rows() if row.feed is not None and row.feed.title == text]
 
 
-def find_entry(store: Store, text: str, *, feed: str | None = None, author: str | None = None) -> EntryRow:
+def find_entry(
+    store: Store, text: str, at: int, *, feed: str | None = None, author: str | None = None
+) -> EntryRow:
     """An entry by its id, or by the beginning of it if only one begins so."""
-    found = entries_named(store, text, feed=feed, author=author)
+    found = entries_named(store, text, at, feed=feed, author=author)
     if not found:
         raise UsageError(f"there is no entry {text!r} here; `passerby entries` lists them")
     if len(found) == 1:
@@ -104,12 +106,12 @@ def find_entry(store: Store, text: str, *, feed: str | None = None, author: str 
 
 
 def entries_named(
-    store: Store, text: str, *, feed: str | None = None, author: str | None = None
+    store: Store, text: str, at: int, *, feed: str | None = None, author: str | None = None
 ) -> list[EntryRow]:
     feed_id = None if feed is None else find_feed(store, feed).id
     return [
         row
-        for row in store.entries.find(text)
+        for row in store.entries.find(text, at)
         if (feed_id is None or row.feed == feed_id) and (author is None or row.author.startswith(author))
     ]
 

@@ -59,11 +59,11 @@ def _parse_expiry(text: str | None, now: int) -> int | None:
 
 
 def retract(desk: Desk, options: argparse.Namespace) -> int:
-    found = entries_named(desk.store, options.entry, feed=options.feed, author=options.author)
+    found = entries_named(desk.store, options.entry, desk.now(), feed=options.feed, author=options.author)
     is_own = any(row.author == desk.author.key for row in found)
     # Under one id there may be entries of several authors; of these only our own can be meant.
     author = desk.author.key if is_own else options.author
-    row = find_entry(desk.store, options.entry, feed=options.feed, author=author)
+    row = find_entry(desk.store, options.entry, desk.now(), feed=options.feed, author=author)
     tombstone = desk.library.retract(row.entry_key, desk.now())
     desk.say(f"retracted {row.title}; it disappears wherever this news arrives")
     return desk.show(
@@ -98,7 +98,7 @@ def _files(row: EntryRow) -> str:
 
 
 def get(desk: Desk, options: argparse.Namespace) -> int:
-    row = find_entry(desk.store, options.entry, feed=options.feed, author=options.author)
+    row = find_entry(desk.store, options.entry, desk.now(), feed=options.feed, author=options.author)
     document = entry_document(desk.store, row)
     missing = _copy_files(desk, row, document, Path(options.into)) if options.into is not None else []
     desk.show(document, _details(desk, row, document))
@@ -145,8 +145,8 @@ def _details(desk: Desk, row: EntryRow, document: Document) -> list[str]:
 def pin(desk: Desk, options: argparse.Namespace) -> int:
     """An entry if one is meant by the text, else a feed."""
     pinned = not options.undo
-    if desk.store.entries.find(options.entry):
-        row = find_entry(desk.store, options.entry, feed=options.feed, author=options.author)
+    if desk.store.entries.find(options.entry, desk.now()):
+        row = find_entry(desk.store, options.entry, desk.now(), feed=options.feed, author=options.author)
         desk.store.pin(row.entry_key, pinned=pinned)
         name, identity = row.title, str(row.id)
     else:
@@ -160,12 +160,15 @@ def pin(desk: Desk, options: argparse.Namespace) -> int:
 
 def why(desk: Desk, options: argparse.Namespace) -> int:
     found = {
-        row.id for row in entries_named(desk.store, options.entry, feed=options.feed, author=options.author)
+        row.id
+        for row in entries_named(
+            desk.store, options.entry, desk.now(), feed=options.feed, author=options.author
+        )
     }
     # The ledger goes by id alone, so several entries of the same id are told of together.
     entry_id = found.pop() if len(found) == 1 else options.entry
     if len(found) > 1:
-        find_entry(desk.store, options.entry, feed=options.feed, author=options.author)
+        find_entry(desk.store, options.entry, desk.now(), feed=options.feed, author=options.author)
     happenings = desk.store.ledger.of(entry_id)
     if not happenings:
         raise UsageError(f"nothing is known about {options.entry!r}; `passerby entries` lists what is here")

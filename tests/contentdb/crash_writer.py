@@ -58,7 +58,7 @@ def act(store: Store, library: Library, rng: random.Random, step: int, published
         publish(store, library, rng, rng.choice(published), published, with_file=False)
     elif kind == "retract" and published:
         entry_id = published.pop(rng.randrange(len(published)))
-        (row,) = store.entries.find(entry_id)
+        (row,) = store.entries.find(entry_id, NOW)
         library.retract(row.entry_key, NOW)
         say("G", entry_id)
     else:
@@ -85,7 +85,7 @@ def publish(
         Draft("own", id=entry_id, attributes=attributes, files=files),
         NOW,
     )
-    (row,) = store.entries.find(entry_id)
+    (row,) = store.entries.find(entry_id, NOW)
     say("P", entry_id, row.version.hex())
     if entry_id not in published:
         published.append(entry_id)

@@ -346,8 +346,8 @@ def test_an_entry_is_found_by_its_id_and_by_the_beginning_of_it() -> None:
     with memory_store() as store:
         take(store, make_signed(ALICE, id="urn:uuid:94866bd5-eba9-4fa8-ac03-7aeb616ce9fa"))
         for text in ("urn:uuid:94866bd5-eba9-4fa8-ac03-7aeb616ce9fa", "94866bd5", "urn:uuid:9486"):
-            assert len(store.entries.find(text)) == 1
-        assert store.entries.find("948") == store.entries.find("eba9") == []
+            assert len(store.entries.find(text, NOW)) == 1
+        assert store.entries.find("948", NOW) == store.entries.find("eba9", NOW) == []
 
 
 def test_an_entry_that_is_not_here_is_none() -> None:
