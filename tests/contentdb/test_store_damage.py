@@ -1,5 +1,6 @@
 """Damage on the disk: whatever is asked of the store, it answers or says in one sentence what is broken."""
 
+import os
 import shutil
 import sqlite3
 from collections.abc import Callable
@@ -11,6 +12,7 @@ import pytest
 from contentdb.blobs import MemoryBlobs
 from contentdb.database import FILE_NAME
 from contentdb.errors import StoreError, UsageError
+from contentdb.exchange import export_feed
 from contentdb.ledger import Event, Happening
 from contentdb.model import Enclosure, Text
 from contentdb.query import Selection
@@ -146,6 +148,19 @@ def test_a_parked_entry_that_was_changed_on_the_disk_is_not_stored(tmp_path: Pat
     with Store.open(tmp_path, entropy=entropy(1)) as store:
         assert store.maintain(NOW + 2 * DAY, 60) == []
         assert store.entries.select(Selection(NOW + 2 * DAY)) == []
+
+
+def test_an_export_says_that_a_file_was_cut_short_and_leaves_nothing_half(
+    healthy: Path, tmp_path: Path
+) -> None:
+    with Store.open(copy_of(healthy, tmp_path / "home"), entropy=entropy(1)) as store:
+        (root,) = store.blobs.roots()
+        path = store.blobs.path(root)
+        assert path is not None
+        os.truncate(path, 10_000)
+        with pytest.raises(StoreError, match="was cut short"):
+            export_feed(store, OPEN_FEED, tmp_path / "export", NOW)
+        assert not (tmp_path / "export").exists()
 
 
 def test_a_store_whose_files_are_gone_still_closes_and_opens(tmp_path: Path) -> None:
