@@ -30,7 +30,8 @@ class Blobs(Protocol):
         """Copy a local file in while hashing it; returns its root and length when it is durable.
 
         Raises UsageError if it is no readable plain file, or changed meanwhile. A file that is already
-        here is not kept twice. ``progress`` is called with the bytes done and the bytes in all.
+        here is not kept twice; if it was damaged, it is whole again. ``progress`` is called with the bytes
+        done and the bytes in all.
         """
 
     def add_bytes(self, data: bytes) -> tuple[Root, int]:
@@ -39,8 +40,8 @@ class Blobs(Protocol):
     def begin(self, root: Root, length: int) -> bool:
         """Make ready to receive, or go on receiving; True if it is all here already.
 
-        Takes no space for what is not here. Raises RemoteError for another length than the one under
-        which something was verified already.
+        Takes no space for what is not here. Raises RemoteError for a length that cannot be,
+        as far as the enclosure was verified already.
         """
 
     def set_leaves(self, root: Root, first: int, hashes: bytes) -> None:

@@ -25,10 +25,10 @@ from contentdb.blobs_files import (
     used_bytes,
     write_at,
 )
-from contentdb.blobs_shelf import Held, OpenFiles, Shelf
+from contentdb.blobs_shelf import Held, OpenFiles, Shelf, write_sidecar
 from contentdb.blobs_state import Repair, State, check_claim
-from contentdb.chunking import TreeHasher, check_chunk, chunk_length, hash_chunk
-from contentdb.errors import RemoteError, StoreError, UsageError
+from contentdb.chunking import TreeHasher, check_chunk, chunk_count, chunk_length, hash_chunk
+from contentdb.errors import RemoteError, UsageError
 from contentdb.model import CHUNK_BYTES
 from contentdb.names import Root
 
@@ -66,15 +66,11 @@ class DiskBlobs:
         root, length = hasher.root(), hasher.length
         flush(target)
         sidecar = temporary.with_name(temporary.name + ".state")
-        state = State.create(sidecar, root, length, hasher.leaves())
-        try:
-            flush(state.fd)
-        finally:
-            state.close()
+        write_sidecar(sidecar, root, hasher)
         with self._lock:
-            if not self._shelf.is_intact(root, length):
-                self._forget_open(root)
-                self._shelf.adopt(root, temporary, sidecar)
+            self._forget_open(root)
+            # Also where one is complete: its size says nothing of its bytes, and this one was just hashed.
+            self._shelf.adopt(root, temporary, sidecar)
         return root, length
 
     # --- receiving ---
@@ -93,6 +89,9 @@ class DiskBlobs:
 
     def _with_length(self, held: Held, length: int) -> Held:
         state = held.state
+        if chunk_count(length) == state.count and not state.has(state.count):
+            state.change_length(length)  # as many chunks: only the last one tells which length is true
+            return held
         if held.is_complete or state.left < state.count or (state.count > 1 and any(state.known)):
             raise RemoteError(
                 f"expected {state.length} bytes, as far as enclosure {state.root} was verified; {length} came"
@@ -147,6 +146,8 @@ class DiskBlobs:
             if root not in self._unflushed:  # completed or removed meanwhile
                 return
             self._unflushed.discard(root)
+            if not self._files.knows(root):
+                raise self._shelf.gone(root)
             self._flushing = root
             held = self._files.held(root)
             fd, had = os.dup(held.fd), bytes(held.state.have)
@@ -199,7 +200,7 @@ class DiskBlobs:
             with disk(f"reading chunk {index} of enclosure {root}"):
                 data = read_at(held.fd, wanted, (index - 1) * CHUNK_BYTES)
         if len(data) != wanted:
-            raise StoreError(f"the file of enclosure {root} was cut short; restart to fetch the rest again")
+            raise self._shelf.cut_short(root)
         return data
 
     def length(self, root: Root) -> int:
@@ -235,13 +236,14 @@ class DiskBlobs:
             if not held.is_complete:
                 left, count = held.state.left, held.state.count
                 raise UsageError(f"enclosure {root} is not complete: {left} of {count} chunks are missing")
-            return self._shelf.complete(root)
+            return self._shelf.whole(root, held.state.length)
 
     def copy_out(self, root: Root, folder: Path, name: str) -> Path:
+        path, length = self.path(root), self.length(root)
         with disk(f"reading enclosure {root}"):
-            source = open_private(self.path(root), os.O_RDONLY)
+            source = open_private(path, os.O_RDONLY)
         try:
-            return place(Path(folder), name, lambda target: copy_content(source, target))
+            return place(Path(folder), name, lambda target: copy_content(source, target, length))
         finally:
             os.close(source)
 
@@ -287,6 +289,8 @@ class DiskBlobs:
             return blobs_recovery.recover(self._shelf)
 
     def close(self) -> None:
-        self.flush()
-        with self._lock:
-            self._files.drop_all()
+        try:
+            self.flush()
+        finally:
+            with self._lock:
+                self._files.drop_all()

@@ -188,10 +188,15 @@ def clone(source: int, target: int) -> bool:
     return True
 
 
-def copy_content(source: int, target: int) -> None:
-    """Copy without bringing the bytes into this process, where the system can."""
-    if clone(source, target):
-        return
+def copy_content(source: int, target: int, length: int) -> None:
+    """Copy without bringing the bytes into this process, where the system can; all of them or StoreError."""
+    if not clone(source, target):
+        _copy_pieces(source, target)
+    if os.fstat(target).st_size != length:
+        raise StoreError("the file was cut short while it was copied; restart to fetch the rest again")
+
+
+def _copy_pieces(source: int, target: int) -> None:
     done = 0
     if hasattr(os, "copy_file_range"):
         with suppress(OSError):  # across some file systems it is refused; the loop below then does it all

@@ -8,8 +8,8 @@ import os
 from collections.abc import Iterable
 
 from contentdb.blobs_bitmap import clear_from, full_bitmap, has_bit, ranges_of
-from contentdb.blobs_files import Progress, flush, flush_folder, open_private, read_at, read_pieces
-from contentdb.blobs_shelf import Shelf
+from contentdb.blobs_files import Progress, flush_folder, open_private, read_at, read_pieces
+from contentdb.blobs_shelf import Shelf, write_sidecar
 from contentdb.blobs_state import DamagedState, Repair, State
 from contentdb.chunking import TreeHasher, chunk_length, hash_chunk
 from contentdb.model import CHUNK_BYTES
@@ -88,11 +88,7 @@ def _without_state(shelf: Shelf, root: Root) -> list[Repair]:
 
 def _write_state(shelf: Shelf, root: Root, hasher: TreeHasher) -> None:
     rebuilt = shelf.temporary / f"{root}.state"
-    state = State.create(rebuilt, root, hasher.length, hasher.leaves())
-    try:
-        flush(state.fd)
-    finally:
-        state.close()
+    write_sidecar(rebuilt, root, hasher)
     os.replace(rebuilt, shelf.state(root))
     flush_folder(shelf.home(root))
 

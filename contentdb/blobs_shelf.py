@@ -15,8 +15,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from contentdb.blobs_files import disk, flush_folder, make_folder, open_private
+from contentdb.blobs_files import disk, flush, flush_folder, make_folder, open_private
 from contentdb.blobs_state import State
+from contentdb.chunking import TreeHasher
 from contentdb.errors import StoreError, UsageError
 from contentdb.names import Root
 
@@ -46,11 +47,6 @@ class Shelf:
 
     def holds(self, root: Root) -> bool:
         return self.state(root).exists() or self.complete(root).exists()
-
-    def is_intact(self, root: Root, length: int) -> bool:
-        with suppress(FileNotFoundError):
-            return self.complete(root).stat().st_size == length and self.state(root).exists()
-        return False
 
     def files(self) -> Iterator[Path]:
         for folder, _, names in os.walk(self.folder):
@@ -141,11 +137,34 @@ class Shelf:
         except FileNotFoundError:
             raise self.gone(state.root) from None
 
+    def whole(self, root: Root, length: int) -> Path:
+        """The file of a complete enclosure, looked at again: a descriptor opened before notices nothing."""
+        path = self.complete(root)
+        try:
+            size = path.stat().st_size
+        except FileNotFoundError:
+            raise self.gone(root) from None
+        if size != length:
+            raise self.cut_short(root)
+        return path
+
+    def cut_short(self, root: Root) -> StoreError:
+        return StoreError(f"the file of enclosure {root} was cut short; restart to fetch the rest again")
+
     def gone(self, root: Root) -> StoreError:
         return StoreError(
             f"the file of enclosure {root} is missing from {self.folder}; "
             "put it back, or restart and subscribe again to fetch it"
         )
+
+
+def write_sidecar(path: Path, root: Root, hasher: TreeHasher) -> None:
+    """The sidecar of a complete enclosure, on the disk when this returns."""
+    state = State.create(path, root, hasher.length, hasher.leaves())
+    try:
+        flush(state.fd)
+    finally:
+        state.close()
 
 
 class Held:

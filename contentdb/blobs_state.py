@@ -135,6 +135,11 @@ class State:
     def has(self, index: int) -> bool:
         return 1 <= index <= self.count and has_bit(self.have, index)
 
+    def change_length(self, length: int) -> None:
+        """Another length of as many chunks: nothing but the header changes."""
+        write_at(self.fd, _header(self.root, length), 0)
+        self.length = length
+
     def mark(self, index: int) -> None:
         at = index - 1 >> 3
         value = self.have[at] | 1 << (index - 1 & 7)

@@ -34,6 +34,10 @@ class Names:
             key = self._remember(name, int(cursor.lastrowid or 0))
         return key
 
+    def forget(self) -> None:
+        """Rows were removed: their names must not be found any more."""
+        self._cache.clear()
+
     def _remember(self, name: str, key: int) -> int:
         if len(self._cache) >= MAX_CACHED:
             self._cache.clear()
@@ -86,6 +90,9 @@ class Catalogue:
 
     def find_peer(self, node: NodeId) -> int | None:
         return self._peers.find(node)
+
+    def forget_peers(self) -> None:
+        self._peers.forget()
 
     def peer(self, node: NodeId, at: int) -> int:
         return self._peers.key_of(node, at, at)

@@ -6,10 +6,13 @@ import sqlite3
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from contentdb.errors import StoreBusyError, StoreError
+from contentdb.blobs_files import flush_folder, store_error
+from contentdb.connection import Connection
+from contentdb.errors import StoreError
 from contentdb.migrations import FULL_TEXT, STEPS, migrate
 
 FILE_NAME = "passerby.sqlite"
+STOP_MARK = "passerby.sqlite-stopped"
 # 16 MiB of page cache: enough for the inner pages of every index over a million entries.
 CACHE_KIB = 16_384
 
@@ -21,31 +24,37 @@ class Database:
         self._entropy = entropy
         self._path = folder / FILE_NAME if folder is not None else None
         self._depth = 0
+        self._owes_flush = False
         self._rolled_back: list[Callable[[], None]] = []
         self._before_commit: list[Callable[[], None]] = []
         self.connection = self._connect()
         try:
             self._open()
-        except sqlite3.Error as error:
-            self.connection.close()
-            raise self.translated(error) from error
-        except StoreError:
+        except BaseException:
             self.connection.close()
             raise
 
-    def _connect(self) -> sqlite3.Connection:
+    def _connect(self) -> Connection:
         if self._path is None:
-            return sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+            return self._connection(":memory:")
         try:
             self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             # Created here, because SQLite would make it readable by everybody the umask allows.
             os.close(os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600))
+            self._found = _identity(self._path)  # before SQLite touches it
         except OSError as error:
             raise StoreError(
                 f"cannot write in {self._path.parent}: {error.strerror}; choose another folder with --home, "
                 "or make this one yours"
             ) from error
-        return sqlite3.connect(self._path, isolation_level=None, check_same_thread=False, timeout=0.2)
+        connection = self._connection(str(self._path))
+        connection.place = str(self._path.parent)
+        return connection
+
+    def _connection(self, path: str) -> Connection:
+        return sqlite3.connect(
+            path, isolation_level=None, check_same_thread=False, timeout=0.2, factory=Connection
+        )
 
     def _open(self) -> None:
         run = self.connection.execute
@@ -55,60 +64,73 @@ class Database:
         run(f"PRAGMA cache_size = -{CACHE_KIB}")
         run("PRAGMA temp_store = MEMORY")
         (version,) = run("PRAGMA user_version").fetchone()
-        self.is_new = version == 0
         if version > len(STEPS):
             raise StoreError(
-                f"the database in {self._place} was written by a newer passerby (schema {version}, this one "
-                f"knows {len(STEPS)}); nothing was changed: update passerby, or use another --home"
+                f"the database in {self.connection.place} was written by a newer passerby (schema {version}, "
+                f"this one knows {len(STEPS)}); nothing was changed: update passerby, or use another --home"
             )
         migrate(self.connection, version)
         self.full_text = self._open_full_text()
         self._open_pair()
 
     def _open_full_text(self) -> bool:
-        with contextlib.suppress(sqlite3.OperationalError):
-            present = self.connection.execute(
-                "SELECT 1 FROM sqlite_master WHERE name = 'entry_text'"
-            ).fetchone()
+        """Bring the index up to date where there is FTS5; elsewhere, say that it falls behind from now on."""
+        if not has_full_text():
             with self.transaction():
-                self.connection.execute(FULL_TEXT)
-                current = self.meta("full_text_revision") == self.meta("revision")
-                if not (present and current):
-                    self.connection.execute("INSERT INTO entry_text (entry_text) VALUES ('delete-all')")
-                    self.connection.execute(
-                        "INSERT INTO entry_text (rowid, title, summary, categories) "
-                        "SELECT key, title, summary, categories FROM entries WHERE state = 0"
-                    )
-            return True
-        return False
+                self.put_meta("full_text_revision", -1)
+            return False
+        run = self.connection.execute
+        present = run("SELECT 1 FROM sqlite_master WHERE name = 'entry_text'").fetchone()
+        with self.transaction():
+            run(FULL_TEXT)
+            revision = self.meta("revision") or 0
+            if not present or self.meta("full_text_revision") != revision:
+                run("INSERT INTO entry_text (entry_text) VALUES ('delete-all')")
+                run(
+                    "INSERT INTO entry_text (rowid, title, summary, categories) "
+                    "SELECT key, title, summary, categories FROM entries WHERE state = 0"
+                )
+                self.put_meta("full_text_revision", revision)
+        return True
 
     def _open_pair(self) -> None:
         """A database that was not closed, or that is not the file it was, may have been rolled back."""
-        stopped_cleanly = self.meta("clean") == 1 and self.meta("file") == self._file_identity()
-        if self.meta("epoch") is None or not stopped_cleanly:
+        is_as_we_left_it = self._take_stop_mark()
+        if self.meta("epoch") is None or not is_as_we_left_it:
             self.renew_epoch()
         self.epoch = str(self.meta("epoch"))
         self.revision = int(self.meta("revision") or 0)
-        if self._path is not None:
-            with self.transaction(durable=True):
-                self.put_meta("clean", 0)
-                self.put_meta("file", self._file_identity())
 
-    def _file_identity(self) -> str:
+    # The stop mark says which file we closed, and when it last changed. A file that was copied over this one
+    # brings the old content and the old mark, but no copy can set the time of change back.
+
+    def _take_stop_mark(self) -> bool:
+        """Whether the file is as the last stop left it. The mark is gone, durably, before we write."""
         if self._path is None:
-            return "memory"
-        status = os.stat(self._path)
-        return f"{status.st_dev}:{status.st_ino}"
+            return True
+        mark = self._path.with_name(STOP_MARK)
+        try:
+            said = mark.read_text(encoding="ascii", errors="replace") if mark.exists() else ""
+            mark.unlink(missing_ok=True)
+            flush_folder(mark.parent)
+        except OSError as error:
+            raise store_error(error, f"taking {mark} away") from error
+        return said == self._found
+
+    def _leave_stop_mark(self) -> None:
+        # While there is still a log beside it, not all of the database is safe on the disk.
+        if self._path is None or self._path.with_name(FILE_NAME + "-wal").exists():
+            return
+        with contextlib.suppress(OSError):  # without a mark the next opening takes a new epoch, which is safe
+            mark = os.open(self._path.with_name(STOP_MARK), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+            with open(mark, "w", encoding="ascii") as file:
+                file.write(_identity(self._path))
 
     def renew_epoch(self) -> None:
         """A new epoch tells every peer that what it remembers of our revision means nothing any more."""
         with self.transaction(durable=True):
             self.put_meta("epoch", self._entropy(8).hex())
         self.epoch = str(self.meta("epoch"))
-
-    @property
-    def _place(self) -> str:
-        return str(self._path.parent) if self._path is not None else "memory"
 
     def meta(self, name: str) -> str | int | None:
         row = self.connection.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
@@ -130,35 +152,43 @@ class Database:
         self._before_commit.append(write)
 
     @contextlib.contextmanager
-    def transaction(self, *, durable: bool = False) -> Iterator[sqlite3.Connection]:
+    def transaction(self, *, durable: bool = False) -> Iterator[Connection]:
         """Everything inside happens or nothing does; inner transactions join the outer one.
 
-        A durable one is on the disk when it returns. FULL costs an fdatasync, so only acknowledgements
-        to people and keys pay for it.
+        A durable one is on the disk when it returns, or when the outermost one does. FULL costs an
+        fdatasync, so only acknowledgements to people and keys pay for it.
         """
         if self._depth:
+            self._owes_flush |= durable
             yield self.connection
             return
+        self._owes_flush = False
+        with self._outermost(durable=durable):
+            yield self.connection
+        if self._owes_flush and not durable:
+            # SQLite cannot be made to flush once a transaction has begun. A second one, which flushes,
+            # flushes the log with all that the first has written.
+            with self._outermost(durable=True):
+                # Another value each time: SQLite writes, and flushes, nothing for one that stays the same.
+                self.put_meta("flushes", int(self.meta("flushes") or 0) + 1)
+
+    @contextlib.contextmanager
+    def _outermost(self, *, durable: bool) -> Iterator[None]:
+        revision = getattr(self, "revision", 0)
         try:
             if durable:
                 self.connection.execute("PRAGMA synchronous = FULL")
             self.connection.execute("BEGIN IMMEDIATE")
-        except sqlite3.Error as error:
-            raise self.translated(error) from error
-        self._depth = 1
-        revision = getattr(self, "revision", 0)
-        try:
-            yield self.connection
+            self._depth = 1
+            yield
             for write in self._before_commit:
                 write()
             if getattr(self, "revision", 0) != revision:
                 self.put_meta("revision", self.revision)
                 self.put_meta("full_text_revision", self.revision if self.full_text else -1)
             self.connection.execute("COMMIT")
-        except BaseException as error:
+        except BaseException:
             self._roll_back(revision)
-            if isinstance(error, sqlite3.Error):
-                raise self.translated(error) from error
             raise
         finally:
             self._depth = 0
@@ -167,19 +197,11 @@ class Database:
 
     def _roll_back(self, revision: int) -> None:
         if self.connection.in_transaction:
-            with contextlib.suppress(sqlite3.Error):  # a full disk may have rolled it back already
+            with contextlib.suppress(StoreError):  # a full disk may have rolled it back already
                 self.connection.execute("ROLLBACK")
         self.revision = revision
         for forget in self._rolled_back:
             forget()
-
-    @contextlib.contextmanager
-    def reading(self) -> Iterator[sqlite3.Connection]:
-        """For questions outside a transaction: a damaged page becomes a sentence."""
-        try:
-            yield self.connection
-        except sqlite3.Error as error:
-            raise self.translated(error) from error
 
     def problems(self) -> list[str]:
         """What SQLite's own integrity check finds; empty when all is well."""
@@ -187,33 +209,25 @@ class Database:
             found = [row[0] for row in self.connection.execute("PRAGMA integrity_check(20)")]
             if self.full_text:
                 self.connection.execute("INSERT INTO entry_text (entry_text) VALUES ('integrity-check')")
-        except sqlite3.Error as error:
+        except StoreError as error:
             found = [str(error)]
         return [] if found == ["ok"] else found
 
     def close(self) -> None:
-        with contextlib.suppress(sqlite3.Error, StoreError):
-            if self._path is not None:
-                with self.transaction(durable=True):
-                    self.put_meta("clean", 1)
         self.connection.close()
+        self._leave_stop_mark()
 
-    def translated(self, error: sqlite3.Error) -> StoreError:
-        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-        place = self._place
-        if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-            return StoreBusyError(
-                f"another passerby is using {place}; stop it first, or choose another --home"
-            )
-        if code == sqlite3.SQLITE_FULL:
-            return StoreError(f"the disk of {place} is full; nothing was lost: make room and try again")
-        if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
-            return StoreError(
-                f"the database in {place} is damaged ({error}); nothing was deleted: docs/recovery.md tells "
-                "how to save what is readable, or start anew with another --home"
-            )
-        if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_CANTOPEN):
-            return StoreError(f"cannot write the database in {place} ({error}); check who owns it")
-        if code == sqlite3.SQLITE_IOERR:
-            return StoreError(f"the disk of {place} failed ({error}); check it, then start again")
-        return StoreError(f"the database in {place} refused: {error}")
+
+def has_full_text() -> bool:
+    """Whether this SQLite has FTS5 with trigrams. Tried elsewhere, where no damage can look like a no."""
+    with contextlib.closing(sqlite3.connect(":memory:")) as elsewhere:
+        try:
+            elsewhere.execute(FULL_TEXT)
+        except sqlite3.OperationalError:
+            return False
+    return True
+
+
+def _identity(path: Path) -> str:
+    status = os.stat(path)
+    return f"{status.st_dev}:{status.st_ino}:{status.st_ctime_ns}"

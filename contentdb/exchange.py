@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from urllib.parse import quote
 
-from contentdb.atom import read_signed_descriptor, read_signed_entry, write_feed
+from contentdb.atom import write_feed
 from contentdb.errors import StoreError, UsageError
 from contentdb.foreign import FIRST_PAGE
 from contentdb.imports import Report as Report
@@ -22,6 +22,7 @@ from contentdb.imports import import_feed as import_feed
 from contentdb.model import Enclosure, Link, Signed
 from contentdb.names import FeedId, Root
 from contentdb.store import Store
+from contentdb.stored import stored_descriptor, stored_entry
 
 FILES = "files"
 # A page holds each entry twice, as Atom and signed, in base64; so it stays well below the 16 MiB we read.
@@ -73,7 +74,7 @@ def _is_empty(folder: Path) -> bool:
 
 
 def _write_pages(store: Store, descriptor: Signed, folder: Path, at: int) -> Report:
-    feed = read_signed_descriptor(descriptor.data)
+    feed = stored_descriptor(descriptor.data)
     report = Report(feed.id)
     # A link to a next page that stands in the description leads away from ours.
     own_links = tuple(link for link in feed.links if link.rel != "next")
@@ -83,7 +84,7 @@ def _write_pages(store: Store, descriptor: Signed, folder: Path, at: int) -> Rep
     number = 1
     while page is not None:
         following = next(pages, None)
-        entries = [read_signed_entry(signed.data) for signed in page]
+        entries = [stored_entry(signed.data) for signed in page]
         for enclosure in (enclosure for entry in entries for enclosure in entry.enclosures):
             _export_file(store, enclosure, folder / FILES, hrefs, report)
         links = () if following is None else (Link(_page_name(number + 1), "next"),)

@@ -12,6 +12,7 @@ from contentdb.knowledge import Knowledge
 from contentdb.model import MIN_INTEGER, Feed, Signed
 from contentdb.names import AuthorKey, FeedId, owner_of
 from contentdb.rows import version_of
+from contentdb.stored import stored_descriptor
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +69,7 @@ class Feeds:
         if gate is None:
             key = self._catalogue.feed(feed)
             floor, data = self._run.execute("SELECT floor, data FROM feeds WHERE key = ?", (key,)).fetchone()
-            writers = read_signed_descriptor(data).writers if data is not None else ()
+            writers = stored_descriptor(data).writers if data is not None else ()
             gate = Gate(key, floor, owner_of(feed), frozenset(writers))
             if len(self._gates) >= MAX_GATES:
                 self._gates.clear()
@@ -114,10 +115,11 @@ class Feeds:
 
     def _forget_refusals(self, feed: int | None, reason: str) -> None:
         condition = "reason = ?" if feed is None else "reason = ? AND feed = ?"
-        self._run.execute(
+        forgotten = self._run.execute(
             f"DELETE FROM known_versions WHERE {condition}", (reason,) if feed is None else (reason, feed)
         )
-        self.knowledge.forget()
+        if forgotten.rowcount:
+            self.knowledge.forget(feed)
 
     def descriptor(self, feed: FeedId) -> Signed | None:
         row = self._run.execute(
@@ -130,19 +132,18 @@ class Feeds:
     def rows(self, ids: Iterable[FeedId] | None = None) -> list[FeedRow]:
         """The feeds named, or all of them, ordered by id."""
         wanted = None if ids is None else set(ids)
-        with self._database.reading() as connection:
-            rows = connection.execute(
-                "SELECT f.id, f.data, (SELECT max(updated) FROM entries e WHERE e.feed = f.key "
-                "AND e.state = 0 AND e.retracted = 0), f.entries, f.bytes, f.own, f.pinned, f.listed, "
-                "EXISTS (SELECT 1 FROM subscriptions s WHERE s.feed = f.id) FROM feeds f "
-                + ("" if wanted is None else f"WHERE f.id IN ({','.join('?' * len(wanted))}) ")
-                + "ORDER BY f.id",
-                sorted(wanted) if wanted is not None else (),
-            ).fetchall()
+        rows = self._run.execute(
+            "SELECT f.id, f.data, (SELECT max(updated) FROM entries e WHERE e.feed = f.key "
+            "AND e.state = 0 AND e.retracted = 0), f.entries, f.bytes, f.own, f.pinned, f.listed, "
+            "EXISTS (SELECT 1 FROM subscriptions s WHERE s.feed = f.id) FROM feeds f "
+            + ("" if wanted is None else f"WHERE f.id IN ({','.join('?' * len(wanted))}) ")
+            + "ORDER BY f.id",
+            sorted(wanted) if wanted is not None else (),
+        ).fetchall()
         return [
             FeedRow(
                 FeedId(feed_id),
-                read_signed_descriptor(data) if data is not None else None,
+                stored_descriptor(data) if data is not None else None,
                 updated,
                 entries,
                 size,

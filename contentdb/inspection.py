@@ -1,12 +1,19 @@
 """Looks at a store without changing it: how much is kept, and whether all of it is sound."""
 
-import sqlite3
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from contentdb.blobs import Blobs
 from contentdb.database import Database
+from contentdb.errors import RemoteError, StoreError, UsageError
+from contentdb.identity import verify_batch, verify_descriptor
+from contentdb.model import Signed
 from contentdb.names import Root
+from contentdb.rows import version_of
 from contentdb.settings import Limits
+
+# Enough to see what is hit; a whole damaged library would fill screens.
+MAX_NAMED = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +53,15 @@ def problems(database: Database) -> list[str]:
             (count,) = database.connection.execute(sql).fetchone()
             if count:
                 found.append(f"{count} {words}")
-    except sqlite3.Error as error:
-        found.append(f"the database cannot be read: {error}")
+        for words, names in (
+            ("entries are not what their authors signed", list(_changed_entries(database))),
+            ("feed descriptors are not what was signed", list(_changed_descriptors(database))),
+        ):
+            if names:
+                more = ", ..." if len(names) > MAX_NAMED else ""
+                found.append(f"{len(names)} {words}: {', '.join(names[:MAX_NAMED])}{more}")
+    except StoreError as error:
+        found.append(str(error))
     return found
 
 
@@ -76,6 +90,33 @@ _RULES = (
         "(SELECT 1 FROM entries e WHERE e.key = c.entry AND e.state = 0)",
     ),
 )
+
+
+def _changed_entries(database: Database) -> Iterator[str]:
+    """Verify every entry as if a stranger had brought it: a changed byte hides from SQLite's own check."""
+    rows = database.connection.execute(
+        "SELECT e.id, e.version, a.public, s.signature, s.data FROM entries e JOIN authors a "
+        "ON a.key = e.author JOIN signed_bytes s ON s.key = e.key WHERE e.state = 0 ORDER BY e.key"
+    )
+    for entry_id, version, author, signature, data in rows:
+        try:
+            (is_signed,) = verify_batch([Signed(author, signature, data)])
+        except UsageError:  # of a length that no signature or document has
+            is_signed = False
+        if not is_signed or version_of(data) != version:
+            yield entry_id
+
+
+def _changed_descriptors(database: Database) -> Iterator[str]:
+    rows = database.connection.execute(
+        "SELECT f.id, a.public, f.signature, f.data FROM feeds f LEFT JOIN authors a ON a.key = f.signer "
+        "WHERE f.data IS NOT NULL ORDER BY f.id"
+    )
+    for feed_id, signer, signature, data in rows:
+        try:
+            verify_descriptor(Signed(signer, signature, data))
+        except (RemoteError, UsageError):
+            yield feed_id
 
 
 def missing_files(database: Database, blobs: Blobs) -> list[str]:

@@ -28,8 +28,12 @@ class Knowledge:
         self._warm: OrderedDict[int, _Warm] = OrderedDict()
         database.on_rollback(self._warm.clear)
 
-    def forget(self) -> None:
-        self._warm.clear()
+    def forget(self, feed: int | None = None) -> None:
+        """Build the sets of a feed, or of all of them, anew when they are next asked for."""
+        if feed is None:
+            self._warm.clear()
+        else:
+            self._warm.pop(feed, None)
 
     def changed(self, feed: int, *, removed: int | None, added: int | None) -> None:
         """A version left or entered what we hold. A removed one is not known by that alone: see `learnt`."""
@@ -47,8 +51,21 @@ class Knowledge:
         if warm is not None:
             warm.gone.insert(_unsigned(short_id))
 
-    def held(self, feed: int) -> Sketch:
-        return self._sketches(feed).held
+    def held(self, feed: int, at: int) -> Sketch:
+        """What we serve: of what is stored, all that has not expired."""
+        held = self._sketches(feed).held
+        # Few have expired and are still here, in all feeds together; without the hint SQLite reads all.
+        expired = self._run.execute(
+            "SELECT short_id FROM entries INDEXED BY entries_by_expiry "
+            "WHERE feed = ? AND state = 0 AND expires <= ?",
+            (feed, at),
+        ).fetchall()
+        if expired:
+            # They stay in the warm sketch until they are deleted: the clock may still go back.
+            held = held.copy()
+            for (short_id,) in expired:
+                held.remove(_unsigned(short_id))
+        return held
 
     def known(self, feed: int) -> Sketch:
         warm = self._sketches(feed)

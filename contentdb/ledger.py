@@ -10,7 +10,6 @@ from contentdb.database import Database
 class Event(StrEnum):
     PUBLISHED = "published"
     RECEIVED = "received"
-    REPLACED = "replaced"
     OFFERED = "offered"
     WITHHELD = "withheld"
     REFUSED = "refused"
@@ -55,12 +54,12 @@ class Ledger:
                 self.write([happening])
 
     def of(self, entry: str) -> list[Happening]:
-        """What happened to the entries with this id, oldest first."""
+        """What happened to the entries with this id, oldest first; of very much, the newest."""
         rows = self._run.execute(
-            "SELECT entry, at, event, detail FROM ledger WHERE entry = ? ORDER BY key LIMIT ?",
+            "SELECT entry, at, event, detail FROM ledger WHERE entry = ? ORDER BY key DESC LIMIT ?",
             (entry, MAX_PER_ENTRY_SHOWN),
-        )
-        return [Happening(entry, at, Event(event), detail) for entry, at, event, detail in rows]
+        ).fetchall()
+        return [Happening(entry, at, Event(event), detail) for entry, at, event, detail in reversed(rows)]
 
     def prune(self) -> None:
         (newest,) = self._run.execute("SELECT coalesce(max(key), 0) FROM ledger").fetchone()

@@ -6,13 +6,12 @@ entry = library.publish(feed.id, Draft("Corner of 5th", files=(Path("take1.ogg")
 """
 
 import mimetypes
-import sqlite3
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from contentdb.atom import read_signed_descriptor, write_descriptor, write_entry
+from contentdb.atom import write_descriptor, write_entry
 from contentdb.blobs import Progress, safe_name
 from contentdb.errors import StoreError, UsageError
 from contentdb.identity import AuthorSecret, fingerprint
@@ -39,6 +38,7 @@ from contentdb.names import (
     parse_feed_id,
 )
 from contentdb.store import Store
+from contentdb.stored import stored_descriptor
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +162,7 @@ class Library:
         signed = self.store.feeds.descriptor(feed_id)
         if signed is None:
             raise UsageError(f"there is no feed {feed_id} here; `passerby feeds` lists them")
-        return read_signed_descriptor(signed.data)
+        return stored_descriptor(signed.data)
 
     # -- entries
 
@@ -199,7 +199,7 @@ class Library:
         finally:
             if is_adding:
                 # A failing disk must not hide what failed first; the next opening sweeps what this leaves.
-                with suppress(StoreError, sqlite3.Error):
+                with suppress(StoreError):
                     self.store.drop_unnamed(root for root in self.store.blobs.roots() if root not in before)
 
     def _entry(self, feed_id: FeedId, draft: Draft, enclosures: tuple[Enclosure, ...], at: int) -> Entry:

@@ -1,6 +1,7 @@
 """Numbered schema steps, applied on opening; a released step is never edited, only followed by another."""
 
 import sqlite3
+from collections.abc import Sequence
 
 # Each step leaves the database complete for the next; `PRAGMA user_version` counts the steps applied.
 #
@@ -89,6 +90,8 @@ CREATE TABLE enclosures (
     PRIMARY KEY (entry, position)
 ) WITHOUT ROWID;
 CREATE INDEX enclosures_by_root ON enclosures (root);
+-- Roots that lay in the folder when this database was made, and that no own entry has named since.
+CREATE TABLE older_files (root TEXT PRIMARY KEY) WITHOUT ROWID;
 
 -- Versions we know and do not hold: superseded or refused before they had a row.
 CREATE TABLE known_versions (
@@ -106,8 +109,9 @@ CREATE TABLE parked (
     data BLOB NOT NULL
 );
 
+-- A key that comes back would bring the delivery marks of whoever had it before.
 CREATE TABLE subscriptions (
-    key INTEGER PRIMARY KEY,
+    key INTEGER PRIMARY KEY AUTOINCREMENT,
     app TEXT NOT NULL,
     feed TEXT NOT NULL,
     selector TEXT NOT NULL,
@@ -123,8 +127,9 @@ CREATE TABLE deliveries (
     PRIMARY KEY (subscription, entry)
 ) WITHOUT ROWID;
 
+-- A key that comes back would make another node the source of what entries say of this one.
 CREATE TABLE peers (
-    key INTEGER PRIMARY KEY,
+    key INTEGER PRIMARY KEY AUTOINCREMENT,
     node TEXT NOT NULL UNIQUE,
     epoch TEXT,
     revision INTEGER,
@@ -161,7 +166,7 @@ CREATE VIRTUAL TABLE IF NOT EXISTS entry_text USING fts5 (
 """
 
 
-def migrate(connection: sqlite3.Connection, version: int) -> None:
+def migrate(connection: sqlite3.Connection, version: int, steps: Sequence[str] = STEPS) -> None:
     """Apply the steps from `version` on, each in a transaction of its own."""
-    for number, step in enumerate(STEPS[version:], start=version + 1):
+    for number, step in enumerate(steps[version:], start=version + 1):
         connection.executescript(f"BEGIN IMMEDIATE;\n{step}\nPRAGMA user_version = {number};\nCOMMIT;")

@@ -190,8 +190,8 @@ class Feed:
         owner = self.owner
         return owner is None or author == owner or author in self.writers
 
-    def selectable(self) -> dict[str, AttributeValue]:
-        """What a selector over feeds sees."""
+    def selectable(self, updated: int | None) -> dict[str, AttributeValue]:
+        """What a selector over feeds sees. ``updated`` is that of the newest entry held, never our own."""
         seen: dict[str, AttributeValue | None] = {
             "id": str(self.id),
             "feed": str(self.id),
@@ -199,7 +199,7 @@ class Feed:
             "summary": str(self.subtitle) if self.subtitle is not None else None,
             "author": self.signer,
             "author_name": self.authors[0].name if self.authors else None,
-            "updated": self.updated,
+            "updated": updated,
             "language": self.language,
             "categories": joined_categories(self.categories),
         }

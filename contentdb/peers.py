@@ -102,8 +102,11 @@ class Peers:
 
     def prune(self) -> None:
         """Forget those not met for longest; the source of what they brought then reads as unknown."""
-        self._run.execute(
-            "DELETE FROM peers WHERE key IN "
-            "(SELECT key FROM peers ORDER BY last_seen_at DESC, key LIMIT -1 OFFSET ?)",
-            (self._limits.max_peers,),
-        )
+        with self._database.transaction():
+            gone = self._run.execute(
+                "DELETE FROM peers WHERE key IN "
+                "(SELECT key FROM peers ORDER BY last_seen_at DESC, key LIMIT -1 OFFSET ?)",
+                (self._limits.max_peers,),
+            )
+            if gone.rowcount:
+                self._catalogue.forget_peers()

@@ -67,7 +67,8 @@ _COLUMNS = (
 _NAMES = "CROSS JOIN feeds f ON f.key = e.feed CROSS JOIN authors a ON a.key = e.author"
 _FROM = f"FROM entries e {_NAMES}"
 # The plus keeps SQLite from walking all entries that are held, which it takes for few.
-_TRAVELLING = "+e.state = 0 AND (e.expires IS NULL OR e.expires > ?)"
+_UNEXPIRED = "(e.expires IS NULL OR e.expires > ?)"
+_TRAVELLING = f"+e.state = 0 AND {_UNEXPIRED}"
 _VISIBLE = f"{_TRAVELLING} AND e.retracted = 0"
 # Each counts by an index of its own, and none counts what another one does.
 _HIDDEN = tuple(
@@ -106,13 +107,12 @@ class Queries:
             # Keys are sorted and then looked up: sorting whole rows takes longer. SQLite keeps the order of
             # a subquery that has a limit, and CROSS JOIN makes it the outermost loop.
             sql = f"SELECT {_COLUMNS} FROM ({keys} {page}) CROSS JOIN entries e ON e.key = found {_NAMES}"
-            with self._database.reading() as connection:
-                for row in map(EntryRow._make, connection.execute(sql, parameters)):
-                    seen += 1
-                    if matches is None or matches(row):
-                        found.append(row)
-                        if len(found) >= wanted.limit:
-                            return found
+            for row in map(EntryRow._make, self._run.execute(sql, parameters)):
+                seen += 1
+                if matches is None or matches(row):
+                    found.append(row)
+                    if len(found) >= wanted.limit:
+                        return found
             if seen < max(wanted.limit, 1):
                 break
         return found
@@ -137,11 +137,13 @@ class Queries:
 
     def _count(self, select: str, parameters: Sequence[object], limit: int) -> int:
         sql = f"SELECT count(*) FROM ({select} LIMIT {int(limit)})"
-        with self._database.reading() as connection:
-            return int(connection.execute(sql, parameters).fetchone()[0])
+        return int(self._run.execute(sql, parameters).fetchone()[0])
 
     def find(self, entry_id: str) -> list[EntryRow]:
-        """The entries held under this id; if there are none, those whose id, or the UUID in it, begins so."""
+        """The entries held under this id; if there are none, those whose id, or the UUID in it, begins so.
+
+        Expired ones as well: who asks by id is told that it has expired.
+        """
         sql = f"SELECT {_COLUMNS} {_FROM} WHERE e.state = 0 AND e.retracted = 0 AND "
         found = self._rows(sql + "e.id = ? ORDER BY e.key", (entry_id,))
         if found or len(entry_id) < MIN_ABBREVIATION:
@@ -155,8 +157,7 @@ class Queries:
         sql = (
             f"SELECT e.key FROM entries e WHERE {visible} AND e.feed = ? ORDER BY e.updated DESC, e.key DESC"
         )
-        with self._database.reading() as connection:
-            return [key for (key,) in connection.execute(sql, (at, self._catalogue.find_feed(feed) or -1))]
+        return [key for (key,) in self._run.execute(sql, (at, self._catalogue.find_feed(feed) or -1))]
 
     def hidden(self, at: int) -> dict[FeedId, int]:
         """How many entries of each feed are kept and not shown: retracted, expired, or of a blocked key."""
@@ -179,18 +180,20 @@ class Queries:
         """What a feed has gained after a revision, in the order it was gained; tombstones travel as well."""
         sql = (
             f"SELECT {_COLUMNS} {_FROM} WHERE e.state = 0 AND e.revision > ? AND e.feed = ? "
-            "AND (e.expires IS NULL OR e.expires > ?) ORDER BY e.revision LIMIT ?"
+            f"AND {_UNEXPIRED} ORDER BY e.revision LIMIT ?"
         )
         return self._rows(sql, (revision, self._catalogue.find_feed(feed) or -1, at, limit))
 
-    def by_short_ids(self, feed: FeedId, short_ids: Iterable[int]) -> list[EntryRow]:
-        """The held entries that a decoded sketch names."""
-        sql = f"SELECT {_COLUMNS} {_FROM} WHERE e.state = 0 AND e.short_id = ? AND e.feed = ?"
+    def by_short_ids(self, feed: FeedId, short_ids: Iterable[int], at: int) -> list[EntryRow]:
+        """The entries that a decoded sketch names, as far as we serve them; tombstones travel as well."""
+        sql = (
+            f"SELECT {_COLUMNS} {_FROM} WHERE e.state = 0 AND e.short_id = ? AND e.feed = ? AND {_UNEXPIRED}"
+        )
         key = self._catalogue.find_feed(feed) or -1
         found = []
         for short_id in short_ids:
             signed = short_id - 2**64 if short_id >= 2**63 else short_id
-            found += self._rows(sql, (signed, key))
+            found += self._rows(sql, (signed, key, at))
         return found
 
     def signed(self, keys: Sequence[int]) -> Iterator[tuple[int, Signed]]:
@@ -200,8 +203,7 @@ class Queries:
             "JOIN authors a ON a.key = e.author WHERE s.key = ?"
         )
         for key in keys:
-            with self._database.reading() as connection:
-                row = connection.execute(sql, (key,)).fetchone()
+            row = self._run.execute(sql, (key,)).fetchone()
             if row is not None:
                 yield key, Signed(*row)
 
@@ -222,8 +224,7 @@ class Queries:
                 yield row
 
     def _rows(self, sql: str, parameters: Sequence[object]) -> list[EntryRow]:
-        with self._database.reading() as connection:
-            return [EntryRow._make(row) for row in connection.execute(sql, parameters)]
+        return [EntryRow._make(row) for row in self._run.execute(sql, parameters)]
 
 
 def _recheck(selector: Selector | None) -> Callable[[EntryRow], bool] | None:

@@ -32,7 +32,6 @@ class State(IntEnum):
     HELD = 0
     EXPIRED = 1
     EVICTED = 2
-    REFUSED = 3
 
 
 class Placement(NamedTuple):

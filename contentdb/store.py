@@ -7,17 +7,16 @@
 It is grouped by what it is about: `feeds`, `entries`, `subscriptions`, `peers`, `ledger`, `blobs`.
 """
 
-import sqlite3
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from contentdb.arrivals import Arrival, read_verified
-from contentdb.atom import read_signed_entry
+from contentdb.arrivals import Arrival, read_verified, verify_and_read
 from contentdb.blobs import Blobs, DiskBlobs, MemoryBlobs
 from contentdb.catalogue import Catalogue
+from contentdb.connection import Connection
 from contentdb.database import Database
 from contentdb.errors import StoreError, UsageError
 from contentdb.feeds import Feeds
@@ -31,6 +30,7 @@ from contentdb.query import Queries
 from contentdb.retention import Retention
 from contentdb.settings import Limits
 from contentdb.sketch import Sketch
+from contentdb.stored import stored_entry
 from contentdb.subscriptions import Subscriptions
 
 
@@ -69,8 +69,10 @@ class Store:
         return store
 
     def close(self) -> None:
-        self.blobs.close()
-        self._database.close()
+        try:
+            self.blobs.close()
+        finally:
+            self._database.close()  # or nobody else could open it
 
     def __enter__(self) -> Self:
         return self
@@ -79,8 +81,6 @@ class Store:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-        if isinstance(error, sqlite3.Error):
-            raise self._database.translated(error) from error
 
     @property
     def epoch(self) -> str:
@@ -94,7 +94,7 @@ class Store:
     def has_full_text(self) -> bool:
         return self._database.full_text
 
-    def transaction(self, *, durable: bool = False) -> AbstractContextManager[sqlite3.Connection]:
+    def transaction(self, *, durable: bool = False) -> AbstractContextManager[Connection]:
         """Group several calls into one commit."""
         return self._database.transaction(durable=durable)
 
@@ -150,7 +150,9 @@ class Store:
 
     def ensure_room(self, size: int) -> None:
         """Raise UsageError if so many more own bytes fit in only by dropping own or pinned content."""
-        over = self.feeds.usage() - self.retention.evictable_bytes() + size - self._limits.max_bytes
+        over = self.feeds.usage() + size - self._limits.max_bytes
+        if over > 0:  # only now: this reads every entry
+            over -= self.retention.evictable_bytes()
         if over > 0:
             raise UsageError(
                 f"this does not fit, by {over} bytes: the store may use {self._limits.max_bytes}, and what "
@@ -163,7 +165,7 @@ class Store:
 
     def entry_of_row(self, key: int) -> Entry:
         for _key, signed in self.entries.signed([key]):
-            return read_signed_entry(signed.data)
+            return stored_entry(signed.data)
         raise StoreError(f"entry row {key} has lost its signed bytes; run `passerby doctor`")
 
     def pin(self, key: EntryKey, *, pinned: bool = True) -> None:
@@ -190,15 +192,17 @@ class Store:
         )
         return [Enclosure(*row) for row in rows]
 
-    def begin_enclosure(self, root: Root) -> bool:
-        """Make ready to receive an enclosure some held entry names; True if it is complete already."""
-        with self._database.transaction() as connection:
-            row = connection.execute(
-                "SELECT length FROM enclosures WHERE root = ? LIMIT 1", (root,)
-            ).fetchone()
-        if row is None:
-            raise UsageError(f"no entry here has the enclosure {root}")
-        return self.blobs.begin(root, row[0])
+    def begin_enclosure(self, root: Root, length: int) -> bool:
+        """Make ready to receive an enclosure some held entry names; True if it is complete already.
+
+        Anybody can sign an entry with somebody else's root and a wrong length, so both are asked for.
+        """
+        named = self._database.connection.execute(
+            "SELECT 1 FROM enclosures WHERE root = ? AND length = ? LIMIT 1", (root, length)
+        )
+        if named.fetchone() is None:
+            raise UsageError(f"no entry here has an enclosure {root} of {length} bytes")
+        return self.blobs.begin(root, length)
 
     def _drop_orphans(self) -> None:
         """Remove the bytes of enclosures whose last entry went; after the commit, or a crash loses them."""
@@ -209,29 +213,36 @@ class Store:
     def _sweep(self) -> None:
         """Remove enclosures no entry names: left by a kill between two steps.
 
-        Files that are older than the database are somebody's content whose database was lost: those stay.
+        Files that are older than the database are somebody's content whose database was lost: those stay
+        until an own entry names them. Before they are noted, nothing is ever removed.
         """
         roots = self.blobs.roots()
-        if self._database.is_new and roots:
-            with self._database.transaction(durable=True):
-                self._database.put_meta("keeps_unnamed", 1)
-        if not self._database.meta("keeps_unnamed"):
-            self.drop_unnamed(roots)
+        with self._database.transaction(durable=not self._database.meta("older_files_noted")) as connection:
+            if not self._database.meta("older_files_noted"):
+                connection.executemany("INSERT INTO older_files VALUES (?)", [(root,) for root in roots])
+                self._database.put_meta("older_files_noted", 1)
+            connection.execute(
+                "DELETE FROM older_files WHERE root IN "
+                "(SELECT c.root FROM enclosures c JOIN entries e ON e.key = c.entry WHERE e.own)"
+            )
+        self.drop_unnamed(roots)
 
-    def drop_unnamed(self, roots: Iterable[Root]) -> int:
-        """Remove those of these enclosures that no entry names; returns how many."""
+    def drop_unnamed(self, roots: Iterable[Root]) -> None:
+        """Remove those of these enclosures that no entry names, and that are not older than the database."""
         run = self._database.connection.execute
-        dropped = 0
         for root in roots:
-            if run("SELECT 1 FROM enclosures WHERE root = ? LIMIT 1", (root,)).fetchone() is None:
+            kept = run(
+                "SELECT 1 FROM enclosures WHERE root = ?1 UNION ALL "
+                "SELECT 1 FROM older_files WHERE root = ?1 LIMIT 1",
+                (root,),
+            )
+            if kept.fetchone() is None:
                 self.blobs.remove(root)
-                dropped += 1
-        return dropped
 
     # -- sets
 
-    def held_sketch(self, feed: FeedId) -> Sketch:
-        return self.feeds.knowledge.held(self._catalogue.find_feed(feed) or -1)
+    def held_sketch(self, feed: FeedId, at: int) -> Sketch:
+        return self.feeds.knowledge.held(self._catalogue.find_feed(feed) or -1, at)
 
     def known_sketch(self, feed: FeedId) -> Sketch:
         return self.feeds.knowledge.known(self._catalogue.find_feed(feed) or -1)
@@ -262,7 +273,8 @@ class Store:
         outcomes = []
         for author, signature, data, source in rows:
             delivery = Delivery(at, source=None if source is None else NodeId(source))
-            outcomes += self.take_in(read_verified([Signed(author, signature, data)]), delivery)
+            # Verified once more: what changed on the disk meanwhile must not become content.
+            outcomes += self.take_in(verify_and_read([Signed(author, signature, data)]), delivery)
         if run("DELETE FROM parked WHERE updated <= ?", (due,)).rowcount:  # what was refused meanwhile
             self.feeds.knowledge.forget()
         return [outcome for outcome in outcomes if outcome.fate in (Fate.STORED, Fate.REPLACED)]

@@ -43,7 +43,8 @@ class Subscriptions:
         _check(wanted)
         with self._database.transaction(durable=True):
             (count,) = self._run.execute(
-                "SELECT count(*) FROM subscriptions WHERE app = ?", (wanted.app,)
+                "SELECT count(*) FROM subscriptions WHERE app = ? AND NOT (feed = ? AND selector = ?)",
+                (wanted.app, wanted.feed, wanted.selector),
             ).fetchone()
             if count >= MAX_PER_APP:
                 raise UsageError(
@@ -99,8 +100,13 @@ class Subscriptions:
         return row is not None and row[0] == version
 
     def mark_delivered(self, subscription: int, marks: list[tuple[int, bytes]]) -> None:
-        """The app has finished with these (entry row, version) pairs and must not get them again."""
+        """The app has finished with these (entry row, version) pairs and must not get them again.
+
+        A mark that comes after the subscription was removed is ignored: nobody would ever clear it.
+        """
         with self._database.transaction():
+            if not self._some("key = ?", subscription):
+                return
             self._run.executemany(
                 "INSERT OR REPLACE INTO deliveries VALUES (?,?,?)", [(subscription, *mark) for mark in marks]
             )

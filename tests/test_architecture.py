@@ -69,7 +69,7 @@ SHELLS = {
     "contentdb/blobs_shelf": "knows where each file of an enclosure lies",
     "contentdb/blobs_state": "keeps the have-bitmap beside the bytes",
     "contentdb/blobs_memory": "reads the files that are published and writes those that are exported",
-    "contentdb/database": "makes the database file private and knows it again by its inode",
+    "contentdb/database": "makes the database file private and knows whether it is as it was left",
     "contentdb/exchange": "writes a feed as a folder and reads it back",
     "contentdb/foreign": "reads feed documents from files",
     "contentdb/keystore": "keeps keys in files of mode 0600",

@@ -106,7 +106,7 @@ def ask_everything(folder: Path) -> float:
                 store.entries.select(Selection(AT, feed, parse(text), limit=LIMIT))
         store.entries.select(Selection(AT, limit=LIMIT))
         store.feeds.rows()
-        store.held_sketch(FeedId("urn:example:feed:7"))
+        store.held_sketch(FeedId("urn:example:feed:7"), AT)
     return peak_mb()
 
 

@@ -44,7 +44,8 @@ def listing(desk: Desk, options: argparse.Namespace) -> int:
     rows = [
         row
         for row in shown_feeds(desk.store, desk.now())
-        if not selector.text or (row.feed is not None and selector.evaluate(row.feed.selectable()) is True)
+        if not selector.text
+        or (row.feed is not None and selector.evaluate(row.feed.selectable(row.updated)) is True)
     ]
     lines = table(
         ("ENTRIES", "NEWEST", "TITLE", "ID"),

@@ -229,14 +229,40 @@ def test_beginning_again_goes_on_where_it_stopped(blobs: Blobs) -> None:
     assert blobs.missing(root) == [range(2, 4)]
 
 
-def test_another_length_is_refused_once_something_was_verified(blobs: Blobs) -> None:
+def test_another_number_of_chunks_is_refused_once_something_was_verified(blobs: Blobs) -> None:
     data = some_bytes(3)
     root = begun(blobs, data)
-    with pytest.raises(RemoteError, match="as far as"):
-        blobs.begin(root, len(data) + 1)
+    for other in (len(data) + 1, len(data) - CHUNK_BYTES):
+        with pytest.raises(RemoteError, match="as far as"):
+            blobs.begin(root, other)
     whole, length = blobs.add_bytes(b"whole")
     with pytest.raises(RemoteError, match="as far as"):
         blobs.begin(whole, length + 1)
+
+
+def test_of_two_lengths_with_as_many_chunks_the_last_chunk_decides(blobs: Blobs) -> None:
+    data = some_bytes(2.5)
+    root = root_of(leaves_of(data))
+    blobs.begin(root, len(data) + 1)  # the same tree of hashes fits both
+    blobs.set_leaves(root, 1, leaves_of(data))
+    blobs.write_chunk(root, 1, chunk_of(data, 1))
+    assert not blobs.begin(root, len(data)) and blobs.missing(root) == [range(2, 4)]
+    blobs.write_chunk(root, 3, chunk_of(data, 3))
+    with pytest.raises(RemoteError, match="as far as"):
+        blobs.begin(root, len(data) + 1)
+    assert blobs.write_chunk(root, 2, chunk_of(data, 2)) and content(blobs, root) == data
+
+
+def test_a_length_that_was_corrected_is_still_right_after_a_restart(tmp_path: Path) -> None:
+    data = some_bytes(2.5)
+    root = root_of(leaves_of(data))
+    first = DiskBlobs(tmp_path)
+    first.begin(root, len(data) + 1)
+    first.begin(root, len(data))
+    first.close()
+    second = DiskBlobs(tmp_path)
+    assert second.recover() == [] and second.length(root) == len(data)
+    second.close()
 
 
 def test_a_length_that_was_only_claimed_does_not_shut_out_the_right_one(blobs: Blobs) -> None:

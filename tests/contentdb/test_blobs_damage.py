@@ -243,3 +243,29 @@ def test_publishing_what_is_being_received_completes_it_for_both(folder: Path) -
     assert blobs.recover() == []
     assert blobs.path(root).read_bytes() == data
     assert not in_file(folder, root, ".part").exists()
+
+
+def test_publishing_again_repairs_a_file_that_was_changed_at_equal_size(folder: Path) -> None:
+    blobs, data = DiskBlobs(folder), some_bytes(3)
+    root, length = blobs.add_bytes(data)
+    in_file(folder, root).write_bytes(b"\0" * length)
+    assert blobs.add_bytes(data) == (root, length)
+    assert in_file(folder, root).read_bytes() == data
+    assert blobs.verify(root) == []
+    blobs.close()
+
+
+@pytest.mark.parametrize("left", [0, 10_000, None])
+def test_a_file_that_was_cut_or_deleted_is_not_handed_out(
+    folder: Path, tmp_path: Path, left: int | None
+) -> None:
+    blobs = DiskBlobs(folder)
+    root, _ = blobs.add_bytes(some_bytes(3))
+    assert blobs.is_complete(root)  # and so it is open
+    in_file(folder, root).unlink() if left is None else os.truncate(in_file(folder, root), left)
+    with pytest.raises(StoreError, match="is missing from" if left is None else "was cut short"):
+        blobs.path(root)
+    with pytest.raises(StoreError):
+        blobs.copy_out(root, tmp_path, "song.ogg")
+    assert not list(tmp_path.glob("*song*")) and not list(tmp_path.glob(".passerby*"))
+    blobs.close()

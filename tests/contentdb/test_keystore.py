@@ -186,6 +186,18 @@ def test_a_backup_brings_the_author_to_another_home(tmp_path: Path) -> None:
     assert new.import_author(backup, "correct horse") == old.author().key  # once more changes nothing
 
 
+def test_what_is_exported_holds_nothing_of_the_node_key(tmp_path: Path) -> None:
+    keys = keys_of(tmp_path)
+    node_id = keys.node().node_id
+    written = (tmp_path / "keys" / "node.key").read_bytes()
+    backup = keys.export_author("correct horse")
+    assert open_backup(backup, "correct horse").to_bytes() == keys.author().to_bytes()
+    for digits in [word for word in written.split() if len(word) >= 16]:
+        assert digits not in backup and bytes.fromhex(digits.decode()) not in backup
+    assert node_id.encode() not in backup
+    assert [name for name in dir(Keystore) if "export" in name] == ["export_author"]
+
+
 def test_importing_never_replaces_another_author_silently(tmp_path: Path) -> None:
     backup = keys_of(tmp_path / "old").export_author("correct horse")
     keys = keys_of(tmp_path / "new", seed=2)

@@ -200,9 +200,9 @@ def test_what_an_entry_does_not_have_a_selector_does_not_see() -> None:
 
 def test_a_selector_sees_plain_values_of_a_feed() -> None:
     feed = Feed(OPEN, Text("Open", "html"), 3, subtitle=Text("sub"), signer=BOB, categories=(Category("a"),))
-    seen = feed.selectable()
+    seen = feed.selectable(updated=7)
     assert type(seen["title"]) is str and seen["summary"] == "sub"
-    assert (seen["author"], seen["updated"], seen["categories"]) == (BOB, 3, "|a|")
+    assert (seen["author"], seen["updated"], seen["categories"]) == (BOB, 7, "|a|")
     assert "language" not in seen and "size" not in seen
 
 

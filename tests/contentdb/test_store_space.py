@@ -92,7 +92,7 @@ def test_what_was_evicted_is_not_fetched_again() -> None:
         assert held(store) == ["2", "3"]
         assert [outcome.fate for outcome in take(store, oldest)] == [Fate.DUPLICATE]
         assert store.known_sketch(OPEN_FEED).size == known + 2
-        assert store.held_sketch(OPEN_FEED).size == 2
+        assert store.held_sketch(OPEN_FEED, NOW).size == 2
 
 
 def test_strangers_share_a_fifth_of_a_feed_and_push_out_one_another_only() -> None:
@@ -204,11 +204,11 @@ def test_after_any_history_counts_and_sketches_agree_with_the_rows(
     with memory_store(limits) as store:
         for moment, (writer, number, ahead, act) in enumerate(steps):
             _act(store, NOW + moment * DAY // 2, author(writer), number, ahead, act)
-            _ = store.held_sketch(OPEN_FEED), store.known_sketch(OPEN_FEED)  # keeps them warm
+            _ = store.held_sketch(OPEN_FEED, NOW), store.known_sketch(OPEN_FEED)  # keeps them warm
         assert store.problems() == []
-        warm = store.held_sketch(OPEN_FEED).fingerprint, store.known_sketch(OPEN_FEED).fingerprint
+        warm = store.held_sketch(OPEN_FEED, NOW).fingerprint, store.known_sketch(OPEN_FEED).fingerprint
         store.feeds.knowledge.forget()
-        cold = store.held_sketch(OPEN_FEED).fingerprint, store.known_sketch(OPEN_FEED).fingerprint
+        cold = store.held_sketch(OPEN_FEED, NOW).fingerprint, store.known_sketch(OPEN_FEED).fingerprint
         assert warm == cold
 
 
