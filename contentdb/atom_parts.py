@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from contentdb.atom_markup import BASE, DIV, LANG, write_element, write_inside
 from contentdb.atom_values import (
     is_absolute,
+    is_base64,
     is_base64_type,
     is_composite,
     is_language,
@@ -24,7 +25,7 @@ _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,18}")
 _DECIMAL = re.compile(r"-?[0-9]{1,400}(?:\.[0-9]{1,400})?(?:e[+-]?[0-9]{1,4})?")
 # Most IRIs look like one of these, and need no closer look.
 _PLAIN_IRI = re.compile(r"urn:uuid:[0-9a-f-]+|https?://[a-z0-9.-]*[a-z0-9](?:/[A-Za-z0-9._~/-]*)?")
-_BASE64 = re.compile(r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?")
+_BLANKS = " \t\r\n"  # XML's white space; Python's has more
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MS = timedelta(milliseconds=1)
 
@@ -108,9 +109,9 @@ def text_construct(element: Element) -> Text:
 
 def div_of(element: Element) -> str:
     children = list(element)
-    if len(children) != 1 or children[0].tag != DIV or (element.text or "").strip():
+    if len(children) != 1 or children[0].tag != DIV or (element.text or "").strip(_BLANKS):
         raise UsageError(f"xhtml is exactly one div on line {element.sourceline}")
-    if (children[0].tail or "").strip():
+    if (children[0].tail or "").strip(_BLANKS):
         raise UsageError(f"words stand beside the div on line {element.sourceline}")
     return write_element(children[0])
 
@@ -131,7 +132,7 @@ def content_of(element: Element) -> Content:
     else:
         checked_content_type(kind)
         words = write_inside(element) if is_xml_type(kind) else words_of(element)
-        if is_base64_type(kind) and _BASE64.fullmatch(words) is None:
+        if is_base64_type(kind) and not is_base64(words):
             raise UsageError(f"content of type {kind} is in base64")
     return Content(kind or "text", words, None, language, base)
 
@@ -149,7 +150,7 @@ def category_of(element: Element) -> Category:
     scheme = element.get("scheme")
     if scheme is not None:
         checked_iri(scheme)
-    return Category(given(element, "term"), scheme, element.get("label"))
+    return Category(given(element, "term"), scheme, element.get("label"), language_of(element))
 
 
 def link_of(element: Element) -> Link:
@@ -165,12 +166,18 @@ def link_of(element: Element) -> Link:
         hreflang,
         element.get("title"),
         None if length is None else count(length),
+        language_of(element),
     )
 
 
 def generator_of(element: Element) -> Generator:
     uri = element.get("uri")
-    return Generator(words_of(element), None if uri is None else checked_iri(uri), element.get("version"))
+    return Generator(
+        words_of(element),
+        None if uri is None else checked_iri(uri),
+        element.get("version"),
+        language_of(element),
+    )
 
 
 def enclosure_of(element: Element) -> Enclosure:

@@ -121,9 +121,10 @@ def _person(element: Element) -> Person:
     if len(element) == 1:
         (only,) = element
         if only.tag == _NAME and not len(only):
-            return Person(only.text or "")
+            return Person(only.text or "", language=language_of(only))
     fields = _children(element, _PERSON)
     _require(fields, "name")
+    fields["name"], fields["language"] = fields["name"]
     email = fields.get("email")
     if email is not None and not is_email(email):
         raise UsageError(f"expected an e-mail address; got {email[:80]!r}")
@@ -135,7 +136,7 @@ _feed_id = lru_cache(maxsize=256)(lambda text: parse_feed_id(checked_iri(text)))
 _author_key = lru_cache(maxsize=1024)(parse_author_key)
 
 _PERSON: Table = {
-    _NAME: ("name", WORDS, str),
+    _NAME: ("name", ONCE, lambda element: (words_of(element), language_of(element))),
     _A + "uri": ("uri", WORDS, checked_iri),
     _A + "email": ("email", WORDS, str),
 }
