@@ -43,7 +43,7 @@ class Text(str):
     def __new__(
         cls, value: str, type: str = "text", *, language: str | None = None, base: str | None = None
     ) -> Self:
-        text = super().__new__(cls, value)
+        text = str.__new__(cls, value)  # a quarter faster than through super(), and every entry has some
         text.type, text.language, text.base = type, language, base
         return text
 

@@ -110,6 +110,8 @@ REFUSED = {
     "a time in another zone": ("20.123Z", "20.123+00:00"),
     "a time without milliseconds": ("20.123Z", "20Z"),
     "a day that does not exist": ("2023-11-14", "2023-11-31"),
+    "an hour that does not exist": ("T22:13:20.123Z", "T24:00:00.000Z"),
+    "elements inside an attribute": (">3<", "><b xmlns=''/>3<"),
     "elements inside a title": ("Corner", "<b/>Corner"),
     "an unknown Atom element": ("</entry>", "<foo/></entry>"),
     "an unknown text type": ("<title>", '<title type="text/html">'),
