@@ -1,13 +1,12 @@
 """Reads single constructs of foreign Atom: checked strictly, with bases resolved and languages inherited."""
 
-import base64
-import binascii
 from dataclasses import dataclass
 from typing import Self
 
 from contentdb.atom_markup import ATOM, BASE, DIV, LANG, namespace_of, write_element, write_inside
 from contentdb.atom_values import (
     is_absolute,
+    is_base64,
     is_base64_type,
     is_composite,
     is_email,
@@ -21,6 +20,10 @@ from contentdb.atom_values import (
 )
 from contentdb.model import Category, Content, Generator, Link, Text
 from contentdb.xmlguard import Element
+
+# XML's white space. Python's, such as a no-break space, is words to XML.
+BLANKS = " \t\r\n"
+_WITHOUT_BLANKS = dict.fromkeys(map(ord, BLANKS))
 
 
 class AtomError(ValueError):
@@ -50,14 +53,17 @@ class Place:
         base, language = element.get(BASE), element.get(LANG)
         if base is None and language is None:
             return self
-        if base is not None and not is_reference(base):
-            raise wrong(element, f"xml:base must be an IRI reference; got {base[:80]!r}")
         if language and not is_language(language):
             raise wrong(element, f"xml:lang must be a language tag such as en-GB; got {language[:80]!r}")
         return type(self)(
-            self.base if base is None else resolve(self.base, base),
+            self.base if base is None else _resolved(element, base, self, "xml:base"),
             self.language if language is None else language,
         )
+
+    def language_within(self, outside: Self) -> str | None:
+        """What tells this language to who knows that of the place outside; None if it is the same."""
+        same = (self.language or "") == (outside.language or "")
+        return None if same else self.language or ""
 
 
 def words(element: Element) -> str:
@@ -92,7 +98,8 @@ def reference(element: Element, place: Place) -> str:
 
 
 def email(element: Element, place: Place) -> str:
-    text = name(element, place)
+    # RFC 2822 lets blanks stand around an address, and they say nothing.
+    text = name(element, place).strip(BLANKS)
     if not is_email(text):
         raise wrong(element, f"must be an e-mail address; got {text[:80]!r}")
     return text
@@ -101,7 +108,11 @@ def email(element: Element, place: Place) -> str:
 def _resolved(element: Element, text: str, place: Place, what: str) -> str:
     if not is_reference(text):
         raise wrong(element, f"{what} must be an IRI reference; got {text[:80]!r}")
-    return resolve(place.base, text)
+    target = resolve(place.base, text)
+    # Not every IRI is a base for every reference: "a" beside "urn:x:y" would be "urn:a".
+    if not is_reference(target):
+        raise wrong(element, f"{what} leads from the base {place.base!r:.80} to no IRI; got {text[:80]!r}")
+    return target
 
 
 def text(element: Element, place: Place) -> Text:
@@ -134,9 +145,7 @@ def _check_inside_div(element: Element) -> None:
 
 def is_blank(element: Element) -> bool:
     """Is there nothing but white space beside the child elements?"""
-    if element.text and not element.text.isspace():
-        return False
-    return all(child.tail is None or child.tail.isspace() for child in element)
+    return not any((words or "").strip(BLANKS) for words in (element.text, *(c.tail for c in element)))
 
 
 def content(element: Element, place: Place) -> Content:
@@ -145,7 +154,7 @@ def content(element: Element, place: Place) -> Content:
     if kind not in (None, "text", "html", "xhtml") or src is not None:
         _check_media_type(element, kind)
     if src is not None:
-        if len(element) or element.text:
+        if len(element) or not is_blank(element):
             raise wrong(element, "has src and must be empty")
         return Content(kind or "text", "", _resolved(element, src, place, "src"), place.language)
     if kind is None or kind == "text":
@@ -153,21 +162,23 @@ def content(element: Element, place: Place) -> Content:
     return Content(kind, _inside(element, kind), None, place.language, place.base)
 
 
+def needs_summary(content: Content | None) -> bool:
+    return content is not None and (content.src is not None or is_base64_type(content.type))
+
+
 def _inside(element: Element, kind: str) -> str:
     if kind == "xhtml":
         return _div(element)
     if is_xml_type(kind):
-        if len(element) and not is_blank(element):
-            raise wrong(element, f"holds XML of type {kind}, so no words may stand beside its element")
-        return write_inside(element).strip()
+        inside = write_inside(element)
+        # Around a single element blanks say nothing; among words they are words.
+        return inside.strip(BLANKS) if is_blank(element) else inside
     inside = words(element)
     if not is_base64_type(kind):
         return inside
-    inside = "".join(inside.split())
-    try:
-        base64.b64decode(inside, validate=True)
-    except binascii.Error as error:
-        raise wrong(element, f"is of type {kind} and must be in base64: {error}") from None
+    inside = inside.translate(_WITHOUT_BLANKS)
+    if not is_base64(inside):
+        raise wrong(element, f"is of type {kind} and must be in base64; got {inside[:80]!r}")
     return inside
 
 
@@ -178,17 +189,17 @@ def _check_media_type(element: Element, kind: str | None) -> None:
         raise wrong(element, f"type must not be a composite media type; got {kind[:80]!r}")
 
 
-def category(element: Element, place: Place) -> Category:
-    place.inside(element)
+def category(element: Element, outside: Place) -> Category:
+    place = outside.inside(element)
     _check_children(element)
     scheme = element.get("scheme")
     if scheme is not None and not is_absolute(scheme):
         raise wrong(element, f"scheme must be an absolute IRI; got {scheme[:80]!r}")
-    return Category(_given(element, "term"), scheme, element.get("label"))
+    return Category(_given(element, "term"), scheme, element.get("label"), place.language_within(outside))
 
 
-def link(element: Element, place: Place) -> Link:
-    place = place.inside(element)
+def link(element: Element, outside: Place) -> Link:
+    place = outside.inside(element)
     _check_children(element)
     rel, hreflang = element.get("rel"), element.get("hreflang")
     if rel is not None and not is_relation(rel):
@@ -203,26 +214,42 @@ def link(element: Element, place: Place) -> Link:
         hreflang,
         element.get("title"),
         _length(element),
+        place.language_within(outside),
     )
 
 
 def _length(element: Element) -> int | None:
-    length = element.get("length")
-    if length is None:
-        return None
-    if not (length.isascii() and length.isdigit() and len(length) < 20):
-        raise wrong(element, f"length must be a number of bytes; got {length[:80]!r}")
-    return int(length)
+    """A hint, and any text to Atom's schema; what is no number of bytes hints at nothing."""
+    length = element.get("length") or ""
+    return int(length) if length.isascii() and length.isdigit() and len(length) < 20 else None
 
 
-def generator(element: Element, place: Place) -> Generator:
-    place = place.inside(element)
+def generator(element: Element, outside: Place) -> Generator:
+    place = outside.inside(element)
     uri = element.get("uri")
     return Generator(
         words(element),
         None if uri is None else _resolved(element, uri, place, "uri"),
         element.get("version"),
+        place.language_within(outside),
     )
+
+
+def extension(element: Element, place: Place, outside: Place) -> str:
+    """Foreign markup, with what it inherits written on it where the model would not tell it.
+
+    The model keeps the language of the place outside, and no base. Only an element with something inside or
+    with attributes can depend on either (section 6.4.2).
+    """
+    inherited: dict[str, str] = {}
+    if len(element) or element.attrib:
+        base = element.get(BASE)
+        if place.base is not None and (base is None or is_reference(base)):
+            inherited[BASE] = place.base if base is None else resolve(place.base, base)
+        language = place.language_within(outside)
+        if language is not None and element.get(LANG) is None:
+            inherited[LANG] = language
+    return write_element(element, inherited)
 
 
 def _given(element: Element, attribute: str) -> str:

@@ -8,14 +8,29 @@ import base64
 import binascii
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import TypeVar
 
+from contentdb.atom_constructs import needs_summary
 from contentdb.atom_markup import NOT_IN_XML, OURS, namespace_of
-from contentdb.atom_values import is_base64_type, is_reference
+from contentdb.atom_values import ALTERNATE, is_reference
 from contentdb.atom_write import NAMESPACES, entry_parts, metadata, values
 from contentdb.errors import RemoteError, UsageError
-from contentdb.model import MAX_SIGNED_BYTES, Content, Enclosure, Entry, Feed, Link, Person, Signed, Text
+from contentdb.model import (
+    MAX_SIGNED_BYTES,
+    Content,
+    Enclosure,
+    Entry,
+    Feed,
+    Link,
+    Person,
+    Signed,
+    Source,
+    Text,
+)
 from contentdb.names import EntryKey, parse_author_key
 from contentdb.xmlguard import FEED, Element, Limits, XmlError, parse_xml
+
+_Described = TypeVar("_Described", Feed, Entry, Source)
 
 _SIGNED = f"{{{OURS}}}signed"
 # Base64 of the longest signed bytes in a single element.
@@ -43,15 +58,18 @@ def write_feed(
 
     Enclosures become links to ``href_of(enclosure)``, an IRI or a reference relative to where the document
     will be. ``updated`` is the latest of all that is inside. What Atom demands and an entry lacks is filled
-    in: its author's key for a name, empty content, its title for a summary.
+    in: its author's key for a name, empty content, its title for a summary. What was parsed from an export
+    may be written again: signed bytes that it carries go along.
     """
+    descriptor = descriptor or _carried(feed)
+    feed = without_ours(feed)
     latest = max([feed.updated, *(entry.updated for entry in entries)])
     head = metadata(replace(feed, updated=latest, links=_distinct(feed.links)))
     pieces = [f'<?xml version="1.0" encoding="utf-8"?>\n<feed{NAMESPACES}{values(lang=feed.language)}>{head}']
     pieces.append(_carrier(descriptor))
     for entry in entries:
         known = signed.get(entry.key) if signed and entry.feed and entry.author else None
-        inside = _parts(entry, href_of) + _carrier(known)
+        inside = _parts(without_ours(entry), feed, href_of) + _carrier(known or _carried(entry))
         # An entry of no known language must not inherit the feed's.
         language = entry.language if entry.language is not None or feed.language is None else ""
         pieces.append(f"\n<entry{values(lang=language)}>{inside}</entry>")
@@ -85,10 +103,32 @@ def signed_of(exported: Feed | Entry) -> Signed | None:
         raise RemoteError(f"signed bytes cannot be read: {error}") from None
 
 
-def without_ours(exported: Entry) -> Entry:
-    """The entry as foreign Atom: without our extension elements, so that an importer can sign it anew."""
-    foreign = tuple(markup for markup in exported.extensions if _ours(markup) is None)
-    return replace(exported, extensions=foreign)
+def without_ours(exported: _Described) -> _Described:
+    """The same as foreign Atom: without our extension elements, so that an importer can sign it anew."""
+    plain = replace(
+        exported,
+        extensions=_foreign(exported.extensions),
+        authors=tuple(map(_foreign_person, exported.authors)),
+        contributors=tuple(map(_foreign_person, exported.contributors)),
+    )
+    if isinstance(plain, Entry) and plain.source is not None:
+        return replace(plain, source=without_ours(plain.source))
+    return plain
+
+
+def _foreign(extensions: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(markup for markup in extensions if _ours(markup) is None)
+
+
+def _foreign_person(person: Person) -> Person:
+    return replace(person, extensions=_foreign(person.extensions)) if person.extensions else person
+
+
+def _carried(exported: Feed | Entry) -> Signed | None:
+    try:
+        return signed_of(exported)
+    except RemoteError:  # whatever this is, nobody could verify it
+        return None
 
 
 def _ours(markup: str) -> Element | None:
@@ -108,15 +148,23 @@ def _carrier(signed: Signed | None) -> str:
     return f"<p:signed{head}>{base64.b64encode(signed.data).decode('ascii')}</p:signed>"
 
 
-def _parts(entry: Entry, href_of: Callable[[Enclosure], str]) -> str:
+def _parts(entry: Entry, feed: Feed, href_of: Callable[[Enclosure], str]) -> str:
     links = _distinct(entry.links) + tuple(_link(enclosure, href_of) for enclosure in entry.enclosures)
     content, summary = entry.content, entry.summary
-    if content is None and not any(link.rel == "alternate" for link in links):
+    if content is None and not any(link.rel in ALTERNATE for link in links):
         content = Content()
-    if content is not None and summary is None and (content.src or is_base64_type(content.type)):
+    if summary is None and needs_summary(content):
         summary = Text(entry.title, entry.title.type, language=entry.title.language, base=entry.title.base)
-    authors = entry.authors or (Person(entry.author or "unknown"),)
-    return entry_parts(replace(entry, links=links, content=content, summary=summary, authors=authors))
+    filled = replace(entry, links=links, content=content, summary=summary, authors=_authors(entry, feed))
+    return entry_parts(filled)
+
+
+def _authors(entry: Entry, feed: Feed) -> tuple[Person, ...]:
+    if entry.authors or (entry.source is not None and entry.source.authors):
+        return entry.authors
+    if entry.author is not None:  # or the feed's author would seem to have written what others signed
+        return (Person(entry.author),)
+    return () if feed.authors else (Person("unknown"),)
 
 
 def _link(enclosure: Enclosure, href_of: Callable[[Enclosure], str]) -> Link:
@@ -130,5 +178,5 @@ def _distinct(links: tuple[Link, ...]) -> tuple[Link, ...]:
     """Atom has at most one alternate link for each type and language; the first one stays."""
     kept: dict[object, Link] = {}
     for number, link in enumerate(links):
-        kept.setdefault((link.type, link.hreflang) if link.rel == "alternate" else number, link)
+        kept.setdefault((link.type, link.hreflang) if link.rel in ALTERNATE else number, link)
     return tuple(kept.values())

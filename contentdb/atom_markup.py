@@ -6,7 +6,7 @@ what was read from it gives the same characters again.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from contentdb.errors import UsageError
 from contentdb.xmlguard import PROTOCOL, Element, Limits, XmlError, parse_xml
@@ -31,7 +31,9 @@ _ESCAPES = {
     "\n": "&#10;",
     "\r": "&#13;",
 }
-_QNAME_PREFIX = re.compile(r"([^\W\d][\w.-]*):")
+# Each run of name characters is looked at once, or a long one without a colon would take quadratic time.
+_BEFORE_COLON = re.compile(r"(?<![\w.-])[\w.-]+:")
+_NO_NAME_START = re.compile(r"[\d.-]*")
 
 
 def escape_text(text: str) -> str:
@@ -47,10 +49,10 @@ def namespace_of(tag: str) -> str:
     return tag[1:].partition("}")[0] if tag.startswith("{") else ""
 
 
-def write_element(element: Element) -> str:
-    """The element and all inside it, without its tail."""
+def write_element(element: Element, inherited: Mapping[str, str] | None = None) -> str:
+    """The element and all inside it, without its tail; with some attributes from the elements around it."""
     pieces: list[str] = []
-    _write(element, {"xml": XML}, pieces)
+    _write(element, {"xml": XML}, pieces, {**element.attrib, **inherited} if inherited else element.attrib)
     return "".join(pieces)
 
 
@@ -79,12 +81,14 @@ def _parsed(markup: str, limits: Limits) -> Element:
         raise UsageError(f"markup must be well-formed XML; {error}; got {markup[:80]!r}") from None
 
 
-def _write(element: Element, scope: dict[str | None, str], pieces: list[str]) -> None:
+def _write(
+    element: Element, scope: dict[str | None, str], pieces: list[str], attrib: Mapping[str, str]
+) -> None:
     namespace, prefix, local = _split(element)
     declared: dict[str | None, str] = {}
     if scope.get(prefix) != namespace:
         declared[prefix] = namespace
-    attributes = _attributes(element, scope, declared)
+    attributes = _attributes(element, attrib, scope, declared)
     for used in _prefixes_in_values(element):
         uri = element.nsmap.get(used)
         if uri not in (None, ATOM, OURS) and declared.get(used, scope.get(used)) != uri:
@@ -101,7 +105,7 @@ def _write(element: Element, scope: dict[str | None, str], pieces: list[str]) ->
     pieces.append(">" + escape_text(element.text or ""))
     inner = {**scope, **declared} if declared else scope
     for child in element:
-        _write(child, inner, pieces)
+        _write(child, inner, pieces, child.attrib)
         pieces.append(escape_text(child.tail or ""))
     pieces.append(f"</{name}>")
 
@@ -112,10 +116,13 @@ def _split(element: Element) -> tuple[str, str | None, str]:
 
 
 def _attributes(
-    element: Element, scope: dict[str | None, str], declared: dict[str | None, str]
+    element: Element,
+    attrib: Mapping[str, str],
+    scope: dict[str | None, str],
+    declared: dict[str | None, str],
 ) -> list[tuple[str, str]]:
     written: list[tuple[str, str]] = []
-    for key, value in element.attrib.items():
+    for key, value in attrib.items():
         if key[0] != "{":
             written.append((key, value))
             continue
@@ -134,5 +141,5 @@ def _prefix_for(element: Element, uri: str) -> str:
 def _prefixes_in_values(element: Element) -> Iterator[str]:
     """Words before a colon in what belongs to this element itself: they may be prefixes in use."""
     values = [element.text or "", *element.attrib.values(), *(child.tail or "" for child in element)]
-    found = {match for value in values if ":" in value for match in _QNAME_PREFIX.findall(value)}
-    yield from sorted(found)
+    runs = {run for value in values if ":" in value for run in _BEFORE_COLON.findall(value)}
+    yield from sorted({_NO_NAME_START.sub("", run, count=1)[:-1] for run in runs} - {""})

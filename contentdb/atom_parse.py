@@ -1,13 +1,12 @@
 """Reads Atom from anywhere, strictly as RFC 4287 has it: feed and entry documents."""
 
-from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 from contentdb import atom_constructs as read
 from contentdb.atom_constructs import AtomError, Place, is_blank, name_of, wrong
-from contentdb.atom_markup import ATOM, namespace_of, write_element
-from contentdb.atom_values import is_base64_type
+from contentdb.atom_markup import ATOM, namespace_of
+from contentdb.atom_values import ALTERNATE
 from contentdb.errors import UsageError
 from contentdb.model import Entry, Feed, Person, Source
 from contentdb.names import FeedId
@@ -95,9 +94,9 @@ def _entry(element: Element, outside: Place, *, has_author: bool) -> Entry:
     if not (entry.authors or has_author or (entry.source is not None and entry.source.authors)):
         raise wrong(element, "has no author, and neither its source nor its feed has one")
     content = entry.content
-    if content is None and not any(link.rel in _ALTERNATE for link in entry.links):
+    if content is None and not any(link.rel in ALTERNATE for link in entry.links):
         raise wrong(element, "needs content or a link with rel alternate")
-    if content is not None and entry.summary is None and (content.src or is_base64_type(content.type)):
+    if entry.summary is None and read.needs_summary(content):
         raise wrong(element, "needs a summary, since its content is elsewhere or in base64")
     return entry
 
@@ -124,21 +123,30 @@ def _feed_around(entry: Entry) -> Feed:
 
 def _source(element: Element, outside: Place) -> Source:
     place = outside.inside(element)
+    # Two alternate links alike may stand here: the RFC forbids them in feeds and entries only.
     fields = _fields(element, place, _METADATA, _LISTS)
     _check_text(element)
-    _check_alternates(element, fields)
     return Source(**fields, language=place.language)
 
 
 def _person(element: Element, outside: Place) -> Person:
     place = outside.inside(element)
-    fields = _fields(element, place, _PERSON, {})
+    fields = _fields(element, place, _PERSON, {}, outside=outside)
     _check_text(element)
     _require(element, fields, "name")
-    return Person(**fields)
+    named = next(child for child in element if child.tag == _A + "name")
+    return Person(**fields, language=place.inside(named).language_within(outside))
 
 
-def _fields(children: Element | list[Element], place: Place, once: Table, often: Table) -> dict[str, Any]:
+def _fields(
+    children: Element | list[Element],
+    place: Place,
+    once: Table,
+    often: Table,
+    *,
+    outside: Place | None = None,
+) -> dict[str, Any]:
+    """What stands at this place. The model keeps the language of the place outside, if one is given."""
     fields: dict[str, Any] = {}
     lists: dict[str, list[Any]] = {}
     for child in children:
@@ -154,7 +162,7 @@ def _fields(children: Element | list[Element], place: Place, once: Table, often:
         elif namespace_of(tag) == ATOM:
             raise wrong(child, "is not an element that Atom has here")
         else:
-            lists.setdefault("extensions", []).append(write_element(child))
+            lists.setdefault("extensions", []).append(read.extension(child, place, outside or place))
     for field, values in lists.items():
         fields[field] = tuple(values)
     return fields
@@ -172,13 +180,16 @@ def _require(element: Element, fields: Mapping[str, object], *names: str) -> Non
 
 
 def _check_alternates(element: Element, fields: Mapping[str, Any]) -> None:
-    alike = Counter((link.type, link.hreflang) for link in fields.get("links", ()) if link.rel in _ALTERNATE)
-    if any(count > 1 for count in alike.values()):
-        raise wrong(element, "has two alternate links of the same type and hreflang")
+    seen: set[tuple[str | None, str | None]] = set()
+    children = (child for child in element if child.tag == _A + "link")
+    for child, link in zip(children, fields.get("links", ()), strict=True):
+        if link.rel not in ALTERNATE:
+            continue
+        if (link.type, link.hreflang) in seen:
+            raise wrong(child, "is a second alternate link of the same type and hreflang")
+        seen.add((link.type, link.hreflang))
 
 
-# A registered relation is the same as its IRI (section 4.2.7.2).
-_ALTERNATE = ("alternate", "http://www.iana.org/assignments/relation/alternate")
 _PERSON: Table = {
     _A + "name": ("name", read.name),
     _A + "uri": ("uri", read.reference),

@@ -1,12 +1,14 @@
 """Reads the single elements of signed bytes; UsageError says what was expected and what came."""
 
 import re
-from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta
+from functools import lru_cache
 
 from contentdb.atom_markup import BASE, DIV, LANG, write_element, write_inside
 from contentdb.atom_values import (
     is_absolute,
+    is_base64,
     is_base64_type,
     is_composite,
     is_language,
@@ -19,13 +21,17 @@ from contentdb.model import AttributeValue, Category, Content, Enclosure, Genera
 from contentdb.names import MAX_IRI_CHARACTERS, EntryId, parse_entry_id, parse_root
 from contentdb.xmlguard import Element
 
-_TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z")
+# The hours are told here, since Python 3.14 knows an hour 24 and older ones do not.
+_TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T(?:[01][0-9]|2[0-3]):[0-9]{2}:[0-9]{2}\.[0-9]{3}Z")
 _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,18}")
 _DECIMAL = re.compile(r"-?[0-9]{1,400}(?:\.[0-9]{1,400})?(?:e[+-]?[0-9]{1,4})?")
 # Most IRIs look like one of these, and need no closer look.
 _PLAIN_IRI = re.compile(r"urn:uuid:[0-9a-f-]+|https?://[a-z0-9.-]*[a-z0-9](?:/[A-Za-z0-9._~/-]*)?")
-_BASE64 = re.compile(r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?")
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+# Names and terms come again and again. Longer ones are not kept, so what is kept has a bound.
+MAX_CACHED_CHARACTERS = 64
+_known_category = lru_cache(maxsize=1024)(Category)
+_BLANKS = " \t\r\n"  # XML's white space; Python's has more
+_EPOCH = datetime(1970, 1, 1)  # without a zone, like what stands before the Z
 _MS = timedelta(milliseconds=1)
 
 
@@ -35,11 +41,13 @@ def words_of(element: Element) -> str:
     return element.text or ""
 
 
+# An entry that was never changed says the same time twice, and a batch is often of one moment.
+@lru_cache(maxsize=256)
 def milliseconds(text: str) -> int:
     if _TIME.fullmatch(text) is None:
         raise UsageError(f"expected a time such as 2024-02-29T12:30:00.000Z; got {text[:40]!r}")
     try:
-        return (datetime.fromisoformat(text) - _EPOCH) // _MS
+        return (datetime.fromisoformat(text[:-1]) - _EPOCH) // _MS
     except ValueError:
         raise UsageError(f"there is no such time as {text}") from None
 
@@ -108,9 +116,9 @@ def text_construct(element: Element) -> Text:
 
 def div_of(element: Element) -> str:
     children = list(element)
-    if len(children) != 1 or children[0].tag != DIV or (element.text or "").strip():
+    if len(children) != 1 or children[0].tag != DIV or (element.text or "").strip(_BLANKS):
         raise UsageError(f"xhtml is exactly one div on line {element.sourceline}")
-    if (children[0].tail or "").strip():
+    if (children[0].tail or "").strip(_BLANKS):
         raise UsageError(f"words stand beside the div on line {element.sourceline}")
     return write_element(children[0])
 
@@ -131,7 +139,7 @@ def content_of(element: Element) -> Content:
     else:
         checked_content_type(kind)
         words = write_inside(element) if is_xml_type(kind) else words_of(element)
-        if is_base64_type(kind) and _BASE64.fullmatch(words) is None:
+        if is_base64_type(kind) and not is_base64(words):
             raise UsageError(f"content of type {kind} is in base64")
     return Content(kind or "text", words, None, language, base)
 
@@ -145,11 +153,11 @@ def checked_content_type(kind: str | None) -> str | None:
 def category_of(element: Element) -> Category:
     term = element.get("term")
     if term is not None and len(element.keys()) == 1:
-        return Category(term)
+        return _known_category(term) if len(term) <= MAX_CACHED_CHARACTERS else Category(term)
     scheme = element.get("scheme")
     if scheme is not None:
         checked_iri(scheme)
-    return Category(given(element, "term"), scheme, element.get("label"))
+    return Category(given(element, "term"), scheme, element.get("label"), language_of(element))
 
 
 def link_of(element: Element) -> Link:
@@ -165,12 +173,18 @@ def link_of(element: Element) -> Link:
         hreflang,
         element.get("title"),
         None if length is None else count(length),
+        language_of(element),
     )
 
 
 def generator_of(element: Element) -> Generator:
     uri = element.get("uri")
-    return Generator(words_of(element), None if uri is None else checked_iri(uri), element.get("version"))
+    return Generator(
+        words_of(element),
+        None if uri is None else checked_iri(uri),
+        element.get("version"),
+        language_of(element),
+    )
 
 
 def enclosure_of(element: Element) -> Enclosure:
@@ -180,13 +194,14 @@ def enclosure_of(element: Element) -> Enclosure:
     return Enclosure(given(element, "name"), kind, length, parse_root(given(element, "root")))
 
 
-def attribute_of(element: Element) -> tuple[str, AttributeValue]:
-    name, kind = element.get("name"), element.get("type")
-    read = _VALUES.get(kind or "")
-    if name is None or read is None:
-        given(element, "name")
-        raise UsageError(f"an attribute's type is one of {', '.join(_VALUES)}; got {kind!r:.40}")
-    return name, read(words_of(element) if len(element) else element.text or "")
+def attribute_error(element: Element, before: Mapping[str, object]) -> UsageError:
+    """What is wrong with an attribute that has no name or type of ours, comes twice, or holds elements."""
+    if given(element, "name") in before:
+        return UsageError("an attribute has two values")
+    kind = element.get("type")
+    if kind not in VALUES:
+        return UsageError(f"an attribute's type is one of {', '.join(VALUES)}; got {kind!r:.40}")
+    return UsageError(f"{element.tag} holds elements; expected words on line {element.sourceline}")
 
 
 def _integer(text: str) -> int:
@@ -207,7 +222,7 @@ def _boolean(text: str) -> bool:
     return text == "true"
 
 
-_VALUES: dict[str, Callable[[str], AttributeValue]] = {
+VALUES: dict[str, Callable[[str], AttributeValue]] = {
     "string": str,
     "integer": _integer,
     "decimal": _decimal,

@@ -10,7 +10,9 @@ from typing import Any, TypeAlias
 
 from contentdb.atom_markup import ATOM, OURS, write_element
 from contentdb.atom_parts import (
-    attribute_of,
+    MAX_CACHED_CHARACTERS,
+    VALUES,
+    attribute_error,
     category_of,
     checked_iri,
     content_of,
@@ -27,13 +29,13 @@ from contentdb.atom_parts import (
 )
 from contentdb.atom_values import is_email
 from contentdb.errors import RemoteError, UsageError
-from contentdb.model import Entry, Feed, Person, Source
+from contentdb.model import AttributeValue, Entry, Feed, Person, Source
 from contentdb.names import parse_author_key, parse_feed_id
 from contentdb.xmlguard import PROTOCOL, Element, Library, XmlError, parse_xml
 
-# An element's name to the field it fills and how it is read: as an element that may stand once or often, or
-# as its words, which spares most elements of most entries a call.
-WORDS, ONCE, OFTEN = range(3)
+# An element's name to the field it fills and how it is read: as an element that may stand once or often, as
+# its words or as a named value, which spares most elements of most entries a call.
+WORDS, ONCE, OFTEN, NAMED = range(4)
 Table: TypeAlias = Mapping[str, tuple[str, int, Callable[[Any], Any]]]
 
 _A, _P = f"{{{ATOM}}}", f"{{{OURS}}}"
@@ -65,17 +67,13 @@ def _root(data: bytes, library: Library | None, tag: str) -> Element:
 
 def _entry(root: Element) -> Entry:
     fields = _children(root, _ENTRY)
-    _require(fields, "id", "title", "updated", "feed", "author")
-    attributes = fields.get("attributes", ())
-    named = fields["attributes"] = dict(attributes)
-    if len(named) != len(attributes):
-        raise UsageError("an attribute has two values")
+    _require(fields, _IN_ENTRY)
     return Entry(language=language_of(root), **fields)
 
 
 def _feed(root: Element) -> Feed:
     fields = _children(root, _FEED)
-    _require(fields, "id", "title", "updated", "signer", "sequence")
+    _require(fields, _IN_FEED)
     return Feed(language=language_of(root), **fields)
 
 
@@ -86,6 +84,7 @@ def _source(element: Element) -> Source:
 def _children(parent: Element, table: Table) -> dict[str, Any]:
     fields: dict[str, Any] = {}
     lists: dict[str, list[Any]] = {}
+    named: dict[str, AttributeValue] = {}
     for child in parent:
         tag = child.tag
         known = table.get(tag)
@@ -96,8 +95,17 @@ def _children(parent: Element, table: Table) -> dict[str, Any]:
                 lists.setdefault("extensions", []).append(write_element(child))
             continue
         name, form, read = known
-        if form == OFTEN:
-            lists.setdefault(name, []).append(read(child))
+        if form == NAMED:
+            key, kind = child.get("name"), child.get("type")
+            value_of = VALUES.get(kind or "")
+            if key is None or value_of is None or key in named or len(child):
+                raise attribute_error(child, named)
+            named[key] = value_of(child.text or "")
+        elif form == OFTEN:
+            if name in lists:
+                lists[name].append(read(child))
+            else:
+                lists[name] = [read(child)]
         elif name in fields:
             raise UsageError(f"a second {tag} on line {child.sourceline}")
         elif form == ONCE:
@@ -108,34 +116,44 @@ def _children(parent: Element, table: Table) -> dict[str, Any]:
             fields[name] = read(child.text or "")
     for name, values in lists.items():
         fields[name] = tuple(values)
+    if named:
+        fields["attributes"] = named
     return fields
 
 
-def _require(fields: Mapping[str, object], *names: str) -> None:
-    for name in names:
-        if name not in fields:
-            raise UsageError(f"{name} is missing")
+def _require(fields: dict[str, object], names: frozenset[str]) -> None:
+    if not names <= fields.keys():
+        raise UsageError(f"{min(names - fields.keys())} is missing")
 
 
 def _person(element: Element) -> Person:
     if len(element) == 1:
         (only,) = element
         if only.tag == _NAME and not len(only):
-            return Person(only.text or "")
+            words = only.text or ""
+            if not only.keys() and len(words) <= MAX_CACHED_CHARACTERS:
+                return _known_person(words)
+            return Person(words, language=language_of(only))
     fields = _children(element, _PERSON)
-    _require(fields, "name")
+    _require(fields, _IN_PERSON)
+    fields["name"], fields["language"] = fields["name"]
     email = fields.get("email")
     if email is not None and not is_email(email):
         raise UsageError(f"expected an e-mail address; got {email[:80]!r}")
     return Person(**fields)
 
 
+_IN_ENTRY = frozenset(("id", "title", "updated", "feed", "author"))
+_IN_FEED = frozenset(("id", "title", "updated", "signer", "sequence"))
+_IN_PERSON = frozenset(("name",))
+
 # The same few feeds and authors come again and again; at most 2,048 characters each.
+_known_person = lru_cache(maxsize=1024)(Person)
 _feed_id = lru_cache(maxsize=256)(lambda text: parse_feed_id(checked_iri(text)))
 _author_key = lru_cache(maxsize=1024)(parse_author_key)
 
 _PERSON: Table = {
-    _NAME: ("name", WORDS, str),
+    _NAME: ("name", ONCE, lambda element: (words_of(element), language_of(element))),
     _A + "uri": ("uri", WORDS, checked_iri),
     _A + "email": ("email", WORDS, str),
 }
@@ -177,7 +195,7 @@ _ENTRY: Table = {
     _P + "feed": ("feed", WORDS, _feed_id),
     _P + "author": ("author", WORDS, _author_key),
     _P + "expires": ("expires", WORDS, milliseconds),
-    _P + "attribute": ("attributes", OFTEN, attribute_of),
+    _P + "attribute": ("attributes", NAMED, str),
     _P + "enclosure": ("enclosures", OFTEN, enclosure_of),
     _P + "retracted": ("retracted", ONCE, flag_of),
 }

@@ -5,6 +5,7 @@ the same bytes. docs/protocol/entry-v1.md says what they look like.
 """
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from contentdb.atom_markup import (
     ATOM,
@@ -35,8 +36,10 @@ from contentdb.model import (
     Text,
     Time,
 )
-from contentdb.xmlguard import XmlError, parse_xml
+from contentdb.xmlguard import FEED, XmlError, parse_xml
 
+# Whatever parse_feed reads can be written again; what is signed is held to the smaller bounds as a whole.
+MARKUP = replace(FEED, utf8_only=True, instructions=False)
 NAMESPACES = f' xmlns="{ATOM}" xmlns:p="{OURS}"'
 
 
@@ -161,25 +164,33 @@ def text(name: str, construct: Text | None) -> str:
 
 
 def _div(markup: str) -> str:
-    written = canonical_element(markup)
-    if parse_xml(written.encode()).tag != DIV:
+    written = canonical_element(markup, MARKUP)
+    if parse_xml(written.encode(), MARKUP).tag != DIV:
         raise UsageError(f"xhtml is one div in XHTML's namespace; got {markup[:80]!r}")
     return written
 
 
 def person(name: str, who: Person) -> str:
-    inside = element("name", who.name) + element("uri", who.uri) + element("email", who.email)
+    inside = f"<name{values(lang=who.language)}>{escaped(who.name)}</name>"
+    inside += element("uri", who.uri) + element("email", who.email)
     return f"<{name}>{inside}{extensions(who.extensions)}</{name}>"
 
 
 def category(what: Category) -> str:
-    return f"<category{values(term=what.term, scheme=what.scheme, label=what.label)}/>"
+    head = values(lang=what.language, term=what.term, scheme=what.scheme, label=what.label)
+    return f"<category{head}/>"
 
 
 def link(to: Link) -> str:
     length = None if to.length is None else str(to.length)
     attributes = values(
-        href=to.href, rel=to.rel, type=to.type, hreflang=to.hreflang, title=to.title, length=length
+        lang=to.language,
+        href=to.href,
+        rel=to.rel,
+        type=to.type,
+        hreflang=to.hreflang,
+        title=to.title,
+        length=length,
     )
     return f"<link{attributes}/>"
 
@@ -196,18 +207,17 @@ def content(what: Content | None) -> str:
     if what.type == "xhtml":
         inside = _div(what.text)
     elif is_xml_type(what.type):
-        inside = canonical_inside(what.text)
+        inside = canonical_inside(what.text, MARKUP)
     else:
         inside = escaped(what.text)
     return f"<content{head}>{inside}</content>"
 
 
 def generator(what: Generator | None) -> str:
-    return (
-        ""
-        if what is None
-        else (f"<generator{values(uri=what.uri, version=what.version)}>{escaped(what.name)}</generator>")
-    )
+    if what is None:
+        return ""
+    head = values(lang=what.language, uri=what.uri, version=what.version)
+    return f"<generator{head}>{escaped(what.name)}</generator>"
 
 
 def source(what: Source | None) -> str:
@@ -219,9 +229,9 @@ def extensions(markups: Iterable[str]) -> str:
 
 
 def _extension(markup: str) -> str:
-    written = canonical_element(markup)
+    written = canonical_element(markup, MARKUP)
     try:
-        namespace = namespace_of(parse_xml(written.encode()).tag)
+        namespace = namespace_of(parse_xml(written.encode(), MARKUP).tag)
     except XmlError as error:
         raise UsageError(f"an extension must be one element; {error}") from None
     if namespace in (ATOM, OURS):

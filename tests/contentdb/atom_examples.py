@@ -61,8 +61,8 @@ texts = st.builds(
     Text, words, st.sampled_from(["text", "html"]), language=maybe_languages, base=bases
 ) | st.builds(Text, divs, st.just("xhtml"), language=maybe_languages, base=bases)
 maybe_texts = st.none() | texts
-persons = st.builds(Person, words, st.none() | iris, st.none() | emails, extensions)
-categories = st.builds(Category, words, st.none() | iris, st.none() | words)
+persons = st.builds(Person, words, st.none() | iris, st.none() | emails, extensions, maybe_languages)
+categories = st.builds(Category, words, st.none() | iris, st.none() | words, maybe_languages)
 links = st.builds(
     Link,
     iris,
@@ -71,6 +71,7 @@ links = st.builds(
     st.none() | languages,
     st.none() | words,
     st.none() | st.integers(0, 2**62),
+    maybe_languages,
 )
 contents = st.one_of(
     st.builds(
@@ -88,7 +89,7 @@ contents = st.one_of(
     st.builds(Content, st.just("image/png"), st.sampled_from(["", "AAAA", "Zm9v", "Zg=="])),
     st.builds(Content, st.just("text") | media_types, st.just(""), iris, maybe_languages, bases),
 )
-generators = st.builds(Generator, words, st.none() | iris, st.none() | words)
+generators = st.builds(Generator, words, st.none() | iris, st.none() | words, maybe_languages)
 
 
 def _tuples(of: st.SearchStrategy[object]) -> st.SearchStrategy[tuple[object, ...]]:

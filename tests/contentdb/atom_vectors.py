@@ -85,6 +85,18 @@ OTHERS = {
     "content that is markup": Content("image/svg+xml", '<svg xmlns="http://www.w3.org/2000/svg"/>'),
 }
 ENTRIES = {"plain": PLAIN, "everything": FULL, "retracted": RETRACTED}
+LANGUAGES = Entry(
+    id=EntryId("urn:uuid:0a0a0a0a-0000-4000-8000-000000000200"),
+    title=Text("Summer"),
+    updated=1_700_000_000_000,
+    authors=(Person("Zoé", language="fr"), Person("Ann", "urn:x:ann", language="")),
+    categories=(Category("summer", None, "Été", "fr"),),
+    links=(Link("urn:x:1", "related", title="Été", language="fr"),),
+    source=Source(generator=Generator("Générateur", language="fr-CA")),
+    language="en",
+    feed=OPEN,
+    author=ALICE.key,
+)
 FEEDS = {
     "an open feed": Feed(OPEN, Text("Street music"), 1_700_000_000_000, signer=ALICE.key),
     "an owned feed": Feed(
@@ -124,7 +136,11 @@ def plain(value: object) -> object:
     if isinstance(value, Text):
         return {"text": str(value), "type": value.type, "language": value.language, "base": value.base}
     if is_dataclass(value):
-        return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
+        named = {field.name: plain(getattr(value, field.name)) for field in fields(value)}
+        # Younger than the first vectors, which say nothing of it.
+        if isinstance(value, Person | Category | Link | Generator) and value.language is None:
+            del named["language"]
+        return named
     if isinstance(value, tuple):
         return [plain(each) for each in value]
     if hasattr(value, "items"):
@@ -151,6 +167,7 @@ def all_vectors() -> dict[str, object]:
         entries[name] = Entry(
             entry_id, Text("Content"), 1_700_000_000_000, content=content, feed=OPEN, author=ALICE.key
         )
+    entries["languages of single elements"] = LANGUAGES
     base = write_entry(PLAIN).decode("utf-8")
     return {
         "secrets": {key: secret.to_bytes().hex() for key, secret in secrets.items()},

@@ -18,7 +18,17 @@ from contentdb.atom import (
 )
 from contentdb.errors import RemoteError, UsageError
 from contentdb.identity import AuthorSecret, verify_descriptor, verify_entry
-from contentdb.model import Content, Enclosure, Entry, Feed, Link, Person, Text
+from contentdb.model import (
+    MAX_SIGNED_BYTES,
+    Content,
+    Enclosure,
+    Entry,
+    Feed,
+    Link,
+    Person,
+    Source,
+    Text,
+)
 from contentdb.names import EntryId, FeedId, Root
 from tests.contentdb.atom_examples import details, entries, feeds
 
@@ -103,6 +113,72 @@ def test_what_atom_demands_is_filled_in() -> None:
     assert first.content == Content()
     assert (second.summary, third.summary) == ("Corner of 5th", "Corner of 5th")
     assert [link.href for link in fourth.links] == ["a:b", "a:d", "a:d"]
+
+
+def foreign(inside: str = "", body: str = "", attributes: str = "") -> bytes:
+    once = "<id>urn:x:1</id><title>T</title><updated>2003-12-13T18:30:02.000Z</updated>"
+    feed = f'<feed xmlns="http://www.w3.org/2005/Atom" {attributes}>{once}{inside}'
+    return f"{feed}<entry>{once}{body}</entry></feed>".encode()
+
+
+ANN, TEXT = "<author><name>Ann</name></author>", "<content>c</content>"
+ALTERNATE = '<link rel="http://www.iana.org/assignments/relation/alternate" href="a:b"/>'
+XML = '<content type="text/xml">'
+WRITTEN_AGAIN = {
+    "an author of the feed": foreign(ANN, TEXT),
+    "an author of the source": foreign("", f"{TEXT}<source>{ANN}</source>"),
+    "a relation by its IRI": foreign(ANN, ALTERNATE),
+    "content at an empty reference": foreign(ANN, '<summary/><content src=""/>'),
+    "long content": foreign(ANN, f'{XML}<a xmlns="">{"x" * MAX_SIGNED_BYTES}</a></content>'),
+    "deep content": foreign(ANN, f'{XML}<a xmlns="">{"<b>" * 150}{"</b>" * 150}</a></content>'),
+    "many elements": foreign(ANN, f'{XML}<a xmlns="">{"<b/>" * 10_001}</a></content>'),
+    "many attributes": foreign(
+        ANN + "<e xmlns='urn:e' " + " ".join(f"a{n}=''" for n in range(70)) + "/>", TEXT
+    ),
+    "languages": foreign(
+        '<author xml:lang="fr"><name>Zoé</name><x a="b" xmlns="urn:x"/></author>'
+        '<category term="t" label="Été" xml:lang="fr"/><link href="a:b" title="Été" xml:lang="fr"/>'
+        '<generator xml:lang="">G</generator>',
+        TEXT + '<category xml:lang="fr" term=""/>',
+        'xml:lang="en"',
+    ),
+    "a base of extensions": foreign(ANN, TEXT + '<x r="y" xmlns="urn:x"/>', 'xml:base="http://b.org/"'),
+    "a path like a scheme": foreign(ANN, TEXT + '<link href="./a:b" rel="self" xml:base="x"/>'),
+    "a late time": foreign(ANN, f"{TEXT}<source><updated>9999-12-31T23:59:59-01:00</updated></source>"),
+}
+
+
+@pytest.mark.parametrize("what", WRITTEN_AGAIN)
+def test_what_was_parsed_is_written_and_parsed_again_the_same(what: str) -> None:
+    feed, (entry,) = parse_feed(WRITTEN_AGAIN[what])
+    again, (other,) = parse_feed(write_feed(feed, [entry]))
+    assert (details(again), details(other)) == (details(feed), details(entry))
+
+
+def test_an_entry_document_is_written_again_without_a_made_up_author() -> None:
+    _, _, inside = foreign("", f"{TEXT}<source>{ANN}</source>").decode().partition("<entry>")
+    document = '<entry xmlns="http://www.w3.org/2005/Atom">' + inside.removesuffix("</feed>")
+    feed, (entry,) = parse_feed(document.encode())
+    assert parse_feed(write_feed(feed, [entry]))[1][0].authors == ()
+
+
+def test_who_signed_an_entry_is_named_even_beside_the_author_of_the_feed() -> None:
+    feed = replace(FEED, authors=(Person("Ann"),))
+    assert parse_feed(write_feed(feed, [ENTRY]))[1][0].authors == (Person(ALICE.key),)
+
+
+def test_an_export_that_was_parsed_is_written_again_with_its_signed_bytes() -> None:
+    feed, (entry,) = parse_feed(write_feed(*parse_feed(exported())))
+    assert (signed_of(feed), signed_of(entry)) == (SIGNED_FEED, SIGNED_ENTRY)
+
+
+def test_other_elements_in_our_namespace_are_left_out_wherever_they_stand() -> None:
+    ours = '<x xmlns="urn:passerby:1"/><signed xmlns="urn:passerby:1">?</signed>'
+    author = f"<author><name>Ann</name>{ours}</author>"
+    data = write_feed(*parse_feed(foreign(author + ours, f"{TEXT}{ours}<source>{author}{ours}</source>")))
+    feed, (entry,) = parse_feed(data)
+    assert feed.extensions == entry.extensions == ()
+    assert entry.source == Source(authors=(Person("Ann"),)) and feed.authors == (Person("Ann"),)
 
 
 def test_what_xml_cannot_carry_is_not_exported() -> None:

@@ -110,6 +110,8 @@ REFUSED = {
     "a time in another zone": ("20.123Z", "20.123+00:00"),
     "a time without milliseconds": ("20.123Z", "20Z"),
     "a day that does not exist": ("2023-11-14", "2023-11-31"),
+    "an hour that does not exist": ("T22:13:20.123Z", "T24:00:00.000Z"),
+    "elements inside an attribute": (">3<", "><b xmlns=''/>3<"),
     "elements inside a title": ("Corner", "<b/>Corner"),
     "an unknown Atom element": ("</entry>", "<foo/></entry>"),
     "an unknown text type": ("<title>", '<title type="text/html">'),
@@ -132,7 +134,13 @@ REFUSED = {
         "</entry>",
         '<rights type="xhtml">x<div xmlns="http://www.w3.org/1999/xhtml"/></rights></entry>',
     ),
+    "a no-break space beside a div": (
+        "</entry>",
+        '<rights type="xhtml">&#160;<div xmlns="http://www.w3.org/1999/xhtml"/></rights></entry>',
+    ),
     "a bad language": ("<title>", '<title xml:lang="not a language">'),
+    "a bad language of a name": ("</entry>", '<author><name xml:lang="?">A</name></author></entry>'),
+    "a bad language of a label": ("</entry>", '<category xml:lang="?" term="a"/></entry>'),
 }
 
 
@@ -190,6 +198,13 @@ def test_what_cannot_be_written_is_a_usage_error_with_advice(entry: Entry) -> No
 def test_a_descriptor_needs_its_signer() -> None:
     with pytest.raises(UsageError, match="signer"):
         write_descriptor(replace(FEED, signer=None))
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_a_long_word_before_a_colon_is_looked_at_once(library: Library) -> None:
+    extension = f'<x xmlns="urn:x">{"a" * (MAX_SIGNED_BYTES - 2_000)} :</x></entry>'
+    data = write_entry(ENTRY).replace(b"</entry>", extension.encode())
+    assert len(read_signed_entry(data, library=library).extensions) == 1
 
 
 def test_prefixes_inside_values_of_an_extension_keep_their_meaning() -> None:
