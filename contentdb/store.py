@@ -40,7 +40,7 @@ class Store:
         self._limits = limits
         self._catalogue = Catalogue(database, lambda: int(database.meta("running_s") or 0))
         self.blobs = blobs
-        self.feeds = Feeds(database, self._catalogue)
+        self.feeds = Feeds(database, self._catalogue, limits)
         self.peers = Peers(database, self._catalogue, limits)
         self.ledger = Ledger(database, limits.max_ledger_rows)
         self.subscriptions = Subscriptions(database)
@@ -124,7 +124,8 @@ class Store:
         with self._database.transaction(durable=delivery.own):
             outcomes = self._intake.take(arrivals, delivery)
             if any(outcome.fate.is_gain for outcome in outcomes):
-                self.retention.enforce(delivery.at)
+                evicted = self.retention.enforce(delivery.at)
+                outcomes = [outcome.unless(evicted) for outcome in outcomes] if evicted else outcomes
         self._drop_orphans()
         return outcomes
 
