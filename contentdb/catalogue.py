@@ -28,7 +28,7 @@ class Names:
         return key
 
     def key_of(self, name: str, *values: object) -> int:
-        key = self.find(name)
+        key = self._cache.get(name) or self.find(name)
         if key is None:
             cursor = self._connection.execute(self._insert, (name, *values))
             key = self._remember(name, int(cursor.lastrowid or 0))
@@ -49,6 +49,7 @@ class Catalogue:
     """All tables of names of one store. `running_s` is how long the store has been in use, in seconds."""
 
     def __init__(self, database: Database, running_s: Callable[[], int]) -> None:
+        self._run = database.connection
         self._running_s = running_s
         self._feeds = Names(
             database, "SELECT key FROM feeds WHERE id = ?", "INSERT INTO feeds (id) VALUES (?)"
@@ -63,11 +64,36 @@ class Catalogue:
             "SELECT key FROM attribute_names WHERE name = ?",
             "INSERT INTO attribute_names (name) VALUES (?)",
         )
+        self.attribute = self._attributes.key_of  # asked for several times for each entry
         self._peers = Names(
             database,
             "SELECT key FROM peers WHERE node = ?",
             "INSERT INTO peers (node, first_seen_at, last_seen_at) VALUES (?, ?, ?)",
         )
+
+    def forget(self) -> None:
+        """Rows were deleted: a number in the cache may soon mean another name."""
+        for names in (self._feeds, self._authors, self._attributes, self._peers):
+            names.forget()
+
+    def prune_authors(self) -> None:
+        """Forget keys that signed nothing we hold or remember, and that nobody has an opinion of."""
+        self._prune(
+            "DELETE FROM authors WHERE own = 0 AND trusted = 0 AND blocked = 0 "
+            "AND key NOT IN (SELECT author FROM entries) "
+            "AND key NOT IN (SELECT signer FROM feeds WHERE signer IS NOT NULL)"
+        )
+
+    def prune_attributes(self) -> None:
+        """Forget names of attributes that no entry has; the first name stands for categories."""
+        self._prune(
+            "DELETE FROM attribute_names WHERE key > 0 "
+            "AND NOT EXISTS (SELECT 1 FROM entry_attributes a WHERE a.name = attribute_names.key)"
+        )
+
+    def _prune(self, delete: str) -> None:
+        if self._run.execute(delete).rowcount:
+            self.forget()
 
     def find_feed(self, feed: FeedId) -> int | None:
         return self._feeds.find(feed)
@@ -84,9 +110,6 @@ class Catalogue:
 
     def find_attribute(self, name: str) -> int | None:
         return self._attributes.find(name)
-
-    def attribute(self, name: str) -> int:
-        return self._attributes.key_of(name)
 
     def find_peer(self, node: NodeId) -> int | None:
         return self._peers.find(node)

@@ -1,10 +1,11 @@
-"""Feeds as the store knows them: descriptors, who may write, counts, blocked keys, and sets to reconcile."""
+"""Feeds as the store knows them: descriptors, who may write, counts, known keys, and sets to reconcile."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from contentdb.atom import read_signed_descriptor
 from contentdb.catalogue import Catalogue
+from contentdb.counts import Counts
 from contentdb.database import Database
 from contentdb.errors import RemoteError
 from contentdb.identity import verify_descriptor
@@ -12,14 +13,16 @@ from contentdb.knowledge import Knowledge
 from contentdb.model import MIN_INTEGER, Feed, Signed
 from contentdb.names import AuthorKey, FeedId, owner_of
 from contentdb.rows import version_of
+from contentdb.settings import Limits
 from contentdb.stored import stored_descriptor
 
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """What decides quickly whether an entry may enter a feed."""
+    """What decides quickly whether an entry may enter a feed. Its key is 0 until something is kept of it."""
 
     key: int
+    feed: FeedId
     floor: int
     owner: AuthorKey | None
     writers: frozenset[AuthorKey]
@@ -45,36 +48,57 @@ class FeedRow:
 
 # Feeds whose gate is kept at hand; a flood of invented feeds costs look-ups, never memory.
 MAX_GATES = 10_000
+# Looking for feeds to forget reads all of them, so it waits for so many new descriptors.
+PRUNE_EVERY = 64
+_IDLE = (
+    "own = 0 AND pinned = 0 AND id NOT IN (SELECT feed FROM parked) "
+    "AND id NOT IN (SELECT feed FROM subscriptions) "
+    "AND NOT EXISTS (SELECT 1 FROM entries e WHERE e.feed = feeds.key) "
+    "AND NOT EXISTS (SELECT 1 FROM known_versions k WHERE k.feed = feeds.key)"
+)
 
 
 class Feeds:
-    def __init__(self, database: Database, catalogue: Catalogue) -> None:
+    def __init__(self, database: Database, catalogue: Catalogue, limits: Limits) -> None:
         self._database = database
         self._run = database.connection
         self._catalogue = catalogue
+        self._limits = limits
         self.knowledge = Knowledge(database)
+        self.counts = Counts(database)
         self._gates: dict[str, Gate] = {}
-        self._counts: dict[int, tuple[int, int]] = {}
-        self._blocked = self._load_blocked()
-        database.before_commit(self._write_counts)
+        self._new_descriptors = 0
+        self._blocked, self._own = self._load_people()
         database.on_rollback(self._forget)
 
     def _forget(self) -> None:
         self._gates.clear()
-        self._counts.clear()
-        self._blocked = self._load_blocked()
+        self._blocked, self._own = self._load_people()
 
     def gate(self, feed: FeedId) -> Gate:
         gate = self._gates.get(feed)
         if gate is None:
-            key = self._catalogue.feed(feed)
-            floor, data = self._run.execute("SELECT floor, data FROM feeds WHERE key = ?", (key,)).fetchone()
+            row = self._run.execute("SELECT key, floor, data FROM feeds WHERE id = ?", (feed,)).fetchone()
+            if row is None:
+                return Gate(0, feed, MIN_INTEGER, owner_of(feed), frozenset())
+            key, floor, data = row
             writers = stored_descriptor(data).writers if data is not None else ()
-            gate = Gate(key, floor, owner_of(feed), frozenset(writers))
+            gate = Gate(key, feed, floor, owner_of(feed), frozenset(writers))
             if len(self._gates) >= MAX_GATES:
                 self._gates.clear()
             self._gates[feed] = gate
         return gate
+
+    def admit(self, feed: FeedId) -> Gate:
+        """Give the feed a row if it has none: something of it is kept from now on."""
+        self._catalogue.feed(feed)
+        return self.gate(feed)
+
+    def has_place(self, feed: FeedId) -> bool:
+        """May a feed that has no row yet get one? What somebody here asked for always may."""
+        (rows,) = self._run.execute("SELECT count(*) FROM feeds").fetchone()
+        asked = "SELECT 1 FROM subscriptions WHERE feed = ?"
+        return rows < self._limits.max_feeds or self._run.execute(asked, (feed,)).fetchone() is not None
 
     # -- descriptors
 
@@ -108,12 +132,41 @@ class Feeds:
             (signer, feed.sequence, signed.signature, signed.data, feed.listed, own, key),
         )
         # Whoever was no writer under the old list may be one now.
-        self._forget_refusals(key, "not a writer of this feed")
+        self.forget_refusals(key, "not a writer of this feed")
         self._gates.pop(feed.id, None)
         self._database.next_revision()
+        self._new_descriptors += 1
+        if self._new_descriptors >= PRUNE_EVERY:
+            self._forget_idle()
         return True
 
-    def _forget_refusals(self, feed: int | None, reason: str) -> None:
+    def forget_names(self, *, has_forgotten: bool) -> None:
+        """Forget feeds and names of which nothing is kept. `has_forgotten`: rows of entries were deleted."""
+        if self._forget_idle() or has_forgotten:
+            self._catalogue.prune_authors()
+        self._catalogue.prune_attributes()
+
+    def _forget_idle(self) -> bool:
+        """Forget feeds of which nothing is kept, and the oldest of too many that were only described."""
+        self._new_descriptors = 0
+        nothing = f"SELECT key FROM feeds WHERE data IS NULL AND floor = {MIN_INTEGER} AND {_IDLE}"
+        too_many = (
+            "SELECT key FROM (SELECT key, row_number() OVER newest AS place, sum(length(data)) OVER newest "
+            f"AS size FROM feeds WHERE {_IDLE} WINDOW newest AS (ORDER BY key DESC)) "
+            "WHERE place > ? OR size > ?"
+        )
+        forgotten = self._run.execute(
+            f"DELETE FROM feeds WHERE key IN ({nothing} UNION {too_many})",
+            (self._limits.max_discovered, self._limits.max_discovered_bytes),
+        )
+        if forgotten.rowcount:
+            self._catalogue.forget()
+            self._gates.clear()
+            self.knowledge.forget()
+        return forgotten.rowcount > 0
+
+    def forget_refusals(self, feed: int | None, reason: str) -> None:
+        """What was refused for this reason may be asked for again."""
         condition = "reason = ?" if feed is None else "reason = ? AND feed = ?"
         forgotten = self._run.execute(
             f"DELETE FROM known_versions WHERE {condition}", (reason,) if feed is None else (reason, feed)
@@ -163,45 +216,41 @@ class Feeds:
             key = self._catalogue.author(author)
             self._run.execute("UPDATE authors SET blocked = ? WHERE key = ?", (blocked, key))
             if not blocked:
-                self._forget_refusals(None, "blocked")
-        self._blocked = self._load_blocked()
+                self.forget_refusals(None, "blocked")
+        self._blocked, self._own = self._load_people()
 
     def trust(self, author: AuthorKey, *, own: bool = False) -> None:
-        """A trusted key is no stranger, however lately it was first seen."""
+        """A trusted key is no stranger, however lately it was first seen. What an own key wrote is own."""
         with self._database.transaction(durable=True):
             key = self._catalogue.author(author)
             self._run.execute("UPDATE authors SET trusted = 1, own = max(own, ?) WHERE key = ?", (own, key))
+            if own and key not in self._own:
+                self._run.execute("UPDATE entries SET own = 1 WHERE author = ? AND state = 0", (key,))
+        self._blocked, self._own = self._load_people()
 
     def is_blocked(self, author: int) -> bool:
         return author in self._blocked
+
+    def is_own(self, author: int) -> bool:
+        return author in self._own
 
     def blocked(self) -> list[AuthorKey]:
         return [
             row[0] for row in self._run.execute("SELECT public FROM authors WHERE blocked ORDER BY public")
         ]
 
-    def _load_blocked(self) -> frozenset[int]:
-        return frozenset(row[0] for row in self._run.execute("SELECT key FROM authors WHERE blocked"))
+    def _load_people(self) -> tuple[frozenset[int], frozenset[int]]:
+        rows = self._run.execute("SELECT key, blocked, own FROM authors WHERE blocked OR own").fetchall()
+        return (
+            frozenset(key for key, blocked, _own in rows if blocked),
+            frozenset(key for key, _blocked, own in rows if own),
+        )
 
     # -- counts and sets, kept up to date by whoever stores or removes entries
 
-    def count(self, feed: int, entries: int, size: int) -> None:
-        old_entries, old_size = self._counts.get(feed, (0, 0))
-        self._counts[feed] = (old_entries + entries, old_size + size)
-
-    def _write_counts(self) -> None:
-        if self._counts:
-            self._run.executemany(
-                "UPDATE feeds SET entries = entries + ?, bytes = bytes + ? WHERE key = ?",
-                [(entries, size, feed) for feed, (entries, size) in self._counts.items()],
-            )
-            self._counts.clear()
-
     def usage(self) -> int:
         """All bytes that entries and their enclosures count for."""
-        self._write_counts()
-        (total,) = self._run.execute("SELECT coalesce(sum(bytes), 0) FROM feeds").fetchone()
-        return int(total)
+        return self.counts.total()
 
     def changed(self, feed: int, *, removed: int | None, added: int | None) -> None:
         self.knowledge.changed(feed, removed=removed, added=added)

@@ -16,19 +16,31 @@ class Existing(NamedTuple):
     updated: int
     version: bytes
     state: int
+    own: bool
     pinned: bool
     bytes: int
     short_id: int
 
 
 _BY_IDENTITY = (
-    "SELECT e.feed, e.author, e.id, e.key, e.updated, e.version, e.state, e.pinned, e.bytes, e.short_id "
+    "SELECT e.feed, e.author, e.id, e.key, e.updated, e.version, e.state, e.own, e.pinned, e.bytes, "
+    "e.short_id "
     f"FROM (VALUES {','.join(['(?,?,?)'] * STEP)}) v "
     "CROSS JOIN entries e ON e.feed = v.column1 AND e.author = v.column2 AND e.id = v.column3"
 )
-_IDS = ",".join("?" * STEP)
-_STORED = f"SELECT short_id FROM entries WHERE short_id IN ({_IDS})"
-_PARKED = f"SELECT short_id FROM parked WHERE short_id IN ({_IDS})"
+_IDS = ",".join(f"?{number}" for number in range(1, STEP + 1))
+_SEEN = " UNION ALL ".join(
+    f"SELECT {number}, short_id FROM {table} WHERE short_id IN ({_IDS})"
+    for number, table in enumerate(("entries", "parked", "known_versions"))
+)
+
+
+class Seen(NamedTuple):
+    """Which short ids of a batch the store has come across, and where they stand now."""
+
+    stored: set[int]
+    parked: set[int]
+    known: set[int]
 
 
 def existing(database: Database, identities: Collection[Identity]) -> dict[Identity, Existing]:
@@ -40,18 +52,11 @@ def existing(database: Database, identities: Collection[Identity]) -> dict[Ident
     return found
 
 
-def stored_ids(database: Database, short_ids: Collection[int]) -> set[int]:
-    return _found(database, _STORED, short_ids)
-
-
-def parked_ids(database: Database, short_ids: Collection[int]) -> set[int]:
-    return _found(database, _PARKED, short_ids)
-
-
-def _found(database: Database, sql: str, short_ids: Collection[int]) -> set[int]:
-    found: set[int] = set()
+def seen(database: Database, short_ids: Collection[int]) -> Seen:
+    found = Seen(set(), set(), set())
     for part in _parts(list(short_ids), None):
-        found.update(row[0] for row in database.connection.execute(sql, part))
+        for table, short_id in database.connection.execute(_SEEN, part):
+            found[table].add(short_id)
     return found
 
 

@@ -34,6 +34,7 @@ CREATE TABLE feeds (
     bytes INTEGER NOT NULL DEFAULT 0,
     floor INTEGER NOT NULL DEFAULT -9223372036854775808
 );
+CREATE INDEX feeds_pinned ON feeds (key, entries, bytes) WHERE pinned;
 
 CREATE TABLE entries (
     key INTEGER PRIMARY KEY,
@@ -51,7 +52,7 @@ CREATE TABLE entries (
     own INTEGER NOT NULL,
     pinned INTEGER NOT NULL DEFAULT 0,
     retracted INTEGER NOT NULL,
-    expired_run_s INTEGER,
+    doomed_run_s INTEGER,
     received_at INTEGER NOT NULL,
     source INTEGER,
     size INTEGER,
@@ -71,6 +72,8 @@ CREATE INDEX entries_by_publication ON entries (published);
 CREATE INDEX entries_by_short_id ON entries (short_id);
 CREATE INDEX entries_by_expiry ON entries (expires) WHERE expires IS NOT NULL AND state = 0;
 CREATE INDEX entries_by_retraction ON entries (feed) WHERE retracted = 1 AND state = 0;
+CREATE INDEX entries_doomed ON entries (doomed_run_s) WHERE doomed_run_s IS NOT NULL;
+CREATE INDEX entries_protected ON entries (feed, bytes) WHERE state = 0 AND (own OR pinned);
 
 CREATE TABLE signed_bytes (key INTEGER PRIMARY KEY, signature BLOB NOT NULL, data BLOB NOT NULL);
 
@@ -97,6 +100,7 @@ CREATE TABLE older_files (root TEXT PRIMARY KEY) WITHOUT ROWID;
 CREATE TABLE known_versions (
     feed INTEGER NOT NULL, short_id INTEGER NOT NULL, reason TEXT NOT NULL, PRIMARY KEY (feed, short_id)
 );
+CREATE INDEX known_versions_by_short_id ON known_versions (short_id, reason);
 
 CREATE TABLE parked (
     short_id INTEGER PRIMARY KEY,

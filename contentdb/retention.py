@@ -1,23 +1,23 @@
 """Which content goes first when space or time runs out, and what is remembered of it.
 
-The order: what has expired, then what strangers brought beyond their share, then the oldest of the feed that
-uses the most. Own and pinned content never goes.
+The order: what has expired, then what strangers brought, then the oldest of the feed that uses the most. Own
+and pinned content never goes. Strangers are keys first seen less than a day of running time ago. They may
+fill what nobody else needs, but in an open feed no more than a share of its quota, pinned or not; and what
+they brought and had to go hinders nobody: it never raises a feed's floor.
 """
 
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import NamedTuple
 
+from contentdb.counts import FeedUse
 from contentdb.database import Database
 from contentdb.feeds import Feeds
-from contentdb.intake import Intake
+from contentdb.intake import NO_ROOM, Intake
 from contentdb.ledger import Event, Happening, Ledger
 from contentdb.names import owner_of
 from contentdb.rows import State
-from contentdb.settings import Limits
-
-# Free this much more than needed, so that a full store does not evict once per arrival.
-SLACK = 0.02
-BATCH = 500
+from contentdb.settings import SLACK, Limits
 
 
 class Candidate(NamedTuple):
@@ -26,6 +26,7 @@ class Candidate(NamedTuple):
     short_id: int
     bytes: int
     id: str
+    is_strange: bool
 
 
 def enough(candidates: Iterable[Candidate], entries: int, size: int) -> Iterator[Candidate]:
@@ -38,8 +39,13 @@ def enough(candidates: Iterable[Candidate], entries: int, size: int) -> Iterator
         yield candidate
 
 
-_COLUMNS = "SELECT key, feed, short_id, bytes, id FROM entries"
+_STRANGE = (
+    "author IN (SELECT key FROM authors WHERE own = 0 AND trusted = 0 AND first_run_s > :stranger_since)"
+)
+_COLUMNS = f"SELECT key, feed, short_id, bytes, id, {_STRANGE} FROM entries"
 _EVICTABLE = "state = 0 AND own = 0 AND pinned = 0"
+_UNPINNED = f"{_EVICTABLE} AND feed NOT IN (SELECT key FROM feeds WHERE pinned)"
+_OLDEST = "ORDER BY updated, key"
 
 
 class Retention:
@@ -56,88 +62,105 @@ class Retention:
 
     # -- space
 
-    def enforce(self, at: int) -> None:
-        """Bring every feed and the whole store below its limits; called with each batch that is taken in."""
+    def enforce(self, at: int) -> set[int]:
+        """Bring the feeds that grew and the whole store below their limits; returns the rows that went."""
         with self._database.transaction():
-            total = self._feeds.usage()
-            limits = self._limits
-            over = self._run.execute(
-                "SELECT key, id, entries, bytes FROM feeds WHERE pinned = 0 AND "
-                "(entries > ?1 * ?3 OR bytes > ?2 * ?3) ORDER BY key",
-                (limits.max_feed_entries, limits.max_feed_bytes, limits.stranger_share),
-            ).fetchall()
-            for key, feed_id, entries, size in over:
-                total -= self._enforce_feed(key, owner_of(feed_id) is None, entries, size, at)
-            if total > limits.max_bytes:
-                self._free(total - limits.max_bytes + int(limits.max_bytes * SLACK), at)
+            return self._enforce(self._feeds.counts.changed(), at)
 
-    def _enforce_feed(self, feed: int, is_open: bool, entries: int, size: int, at: int) -> int:
-        fewer, freed = self._limit_strangers(feed, at) if is_open else (0, 0)
-        too_many = entries - fewer - self._limits.max_feed_entries
-        too_large = size - freed - self._limits.max_feed_bytes
-        if too_many > 0 or too_large > 0:
-            slack_entries = int(self._limits.max_feed_entries * SLACK) if too_many > 0 else 0
-            slack_bytes = int(self._limits.max_feed_bytes * SLACK) if too_large > 0 else 0
-            rows = self._candidates(f"{_EVICTABLE} AND feed = ? ORDER BY updated, key", feed)
-            freed += self._evict(
-                enough(rows, too_many + slack_entries, too_large + slack_bytes), "feed quota", at
-            )
-        return freed
+    def _enforce(self, feeds: Iterable[FeedUse], at: int) -> set[int]:
+        limits = self._limits
+        gone = [c for feed in feeds for c in self._enforce_feed(feed, at)]
+        over = self._feeds.usage() - limits.max_bytes
+        if over > 0:
+            gone += self._free(over + int(limits.max_bytes * SLACK), at)
+        return {c.key for c in gone}
 
-    def _limit_strangers(self, feed: int, at: int) -> tuple[int, int]:
-        """Never-seen keys share a part of the quota; beyond it they push out one another and nobody else."""
-        strangers = (
-            "author IN (SELECT key FROM authors WHERE own = 0 AND trusted = 0 AND first_run_s > ?) "
-            f"AND {_EVICTABLE} AND feed = ?"
-        )
-        since = self.running_s - self._limits.stranger_s
+    def _enforce_feed(self, feed: FeedUse, at: int) -> list[Candidate]:
+        limits, gone = self._limits, list[Candidate]()
+        entries, size = limits.max_feed_entries, limits.max_feed_bytes
+        is_open = owner_of(feed.id) is None  # an owner vouches for the writers of its feed
+        if is_open and (
+            feed.entries > entries * limits.stranger_share or feed.bytes > size * limits.stranger_share
+        ):
+            gone += self._limit_strangers(feed, at)
+        too_many = feed.entries - len(gone) - entries
+        too_large = feed.bytes - sum(c.bytes for c in gone) - size
+        # A pinned feed that is full takes nothing more in, so it is not brought down either.
+        if not feed.pinned and (too_many > 0 or too_large > 0):
+            too_many += int(entries * SLACK) if too_many > 0 else 0
+            too_large += int(size * SLACK) if too_large > 0 else 0
+            rows = self._strangers_first(f"{_EVICTABLE} AND feed = :feed", is_open=is_open, feed=feed.key)
+            gone += self._evict(enough(rows, too_many, too_large), "feed quota", at)
+        return gone
+
+    def _limit_strangers(self, feed: FeedUse, at: int) -> list[Candidate]:
+        """Never-seen keys share a part of the quota; beyond it they push out one another and nobody else.
+
+        In a pinned feed what was there first stays, and it is the last to come that goes.
+        """
+        strange = f"{_STRANGE} AND {_EVICTABLE} AND feed = :feed"
         count, size = self._run.execute(
-            f"SELECT count(*), coalesce(sum(bytes), 0) FROM entries WHERE {strangers}", (since, feed)
+            f"SELECT count(*), coalesce(sum(bytes), 0) FROM entries WHERE {strange}",
+            self._named(feed=feed.key),
         ).fetchone()
         share = self._limits.stranger_share
         too_many = count - int(self._limits.max_feed_entries * share)
         too_large = size - int(self._limits.max_feed_bytes * share)
-        rows = self._candidates(f"{strangers} ORDER BY updated, key", since, feed)
-        doomed = list(enough(rows, too_many, too_large))
-        return len(doomed), self._evict(doomed, "strangers' share of the feed", at)
+        order = "ORDER BY key DESC" if feed.pinned else _OLDEST
+        rows = self._candidates(f"{strange} {order}", feed=feed.key)
+        return self._evict(enough(rows, too_many, too_large), "strangers' share of the feed", at)
 
-    def _free(self, size: int, at: int) -> None:
-        """Make room in the whole store: expired entries first, then the oldest of the largest feed."""
-        expired = self._candidates(f"{_EVICTABLE} AND expires <= ? ORDER BY expires, key", at)
-        size -= self._evict(enough(expired, 0, size), "storage full", at)
-        feeds = self._run.execute(
-            "SELECT key FROM feeds WHERE pinned = 0 ORDER BY bytes DESC, key"
-        ).fetchall()
-        for (feed,) in feeds:
-            if size <= 0:
-                return
-            rows = self._candidates(f"{_EVICTABLE} AND feed = ? ORDER BY updated, key", feed)
-            size -= self._evict(enough(rows, 0, size), "storage full", at)
+    def _free(self, size: int, at: int) -> list[Candidate]:
+        """Make room in the whole store: what has expired, then strangers, then the oldest of the largest."""
+        gone = list[Candidate]()
+        for rows in self._by_worth(at):
+            left = size - sum(c.bytes for c in gone)
+            if left <= 0:
+                break
+            gone += self._evict(enough(rows, 0, left), "storage full", at)
+        return gone
+
+    def _by_worth(self, at: int) -> Iterator[Iterator[Candidate]]:
+        yield self._candidates(f"{_UNPINNED} AND expires <= :at ORDER BY expires, key", at=at)
+        yield self._candidates(f"{_UNPINNED} AND {_STRANGE} {_OLDEST}")
+        feeds = "SELECT key FROM feeds WHERE pinned = 0 ORDER BY bytes DESC, key"
+        for (feed,) in self._run.execute(feeds).fetchall():
+            yield self._candidates(f"{_EVICTABLE} AND feed = :feed {_OLDEST}", feed=feed)
+
+    def _strangers_first(self, condition: str, *, is_open: bool, feed: int) -> Iterator[Candidate]:
+        if not is_open:
+            return self._candidates(f"{condition} {_OLDEST}", feed=feed)
+        return chain(
+            self._candidates(f"{condition} AND {_STRANGE} {_OLDEST}", feed=feed),
+            self._candidates(f"{condition} AND NOT {_STRANGE} {_OLDEST}", feed=feed),
+        )
 
     def evictable_bytes(self) -> int:
-        (total,) = self._run.execute(
-            f"SELECT coalesce(sum(bytes), 0) FROM entries WHERE {_EVICTABLE} "
-            "AND feed NOT IN (SELECT key FROM feeds WHERE pinned)"
-        ).fetchone()
-        return int(total)
+        return self._feeds.usage() - self._feeds.counts.protected_bytes()
 
-    def _candidates(self, condition: str, *parameters: int) -> Iterator[Candidate]:
-        for row in self._run.execute(f"{_COLUMNS} WHERE {condition}", parameters):
+    def _named(self, **values: int) -> dict[str, int]:
+        return {"stranger_since": self.running_s - self._limits.stranger_s, **values}
+
+    def _candidates(self, condition: str, **values: int) -> Iterator[Candidate]:
+        for row in self._run.execute(f"{_COLUMNS} WHERE {condition}", self._named(**values)):
             yield Candidate(*row)
 
-    def _evict(self, doomed: Iterable[Candidate], reason: str, at: int) -> int:
+    def _evict(self, doomed: Iterable[Candidate], reason: str, at: int) -> list[Candidate]:
         return self._remove(list(doomed), State.EVICTED, Event.EVICTED, reason, at)
 
-    def _remove(self, doomed: list[Candidate], state: State, event: Event, reason: str, at: int) -> int:
+    def _remove(
+        self, doomed: list[Candidate], state: State, event: Event, reason: str, at: int
+    ) -> list[Candidate]:
         if not doomed:
-            return 0
-        self._intake.unnamed += self._intake.rows.bury([c.key for c in doomed], state)
+            return doomed
+        graves = [(c.key, State.TURNED_AWAY if c.is_strange else state) for c in doomed]
+        self._intake.unnamed += self._intake.rows.bury(graves)
         for c in doomed:
-            self._feeds.count(c.feed, -1, -c.bytes)
+            self._feeds.counts.add(c.feed, -1, -c.bytes)
             self._feeds.changed(c.feed, removed=c.short_id, added=None)
             self._feeds.learnt(c.feed, c.short_id)
         self._ledger.write([Happening(c.id, at, event, reason) for c in doomed])
-        return sum(c.bytes for c in doomed)
+        return doomed
 
     # -- time
 
@@ -146,55 +169,84 @@ class Retention:
         with self._database.transaction():
             running_s = self.running_s + max(0, ran_s)
             self._database.put_meta("running_s", running_s)
-            self._expire(at, running_s)
-            self._age(at)
-            self._remember_less()
+            self._doom(at, running_s)
+            self._remove_doomed(at, running_s)
+            self._enforce(self._feeds.counts.all(), at)
+            self._welcome_again()
+            has_forgotten = self._remember_less(at)
+            self._feeds.forget_names(has_forgotten=has_forgotten)
             self._ledger.prune()
 
-    def _expire(self, at: int, running_s: int) -> None:
-        """Expired entries are hidden by every query; they are deleted only after a day of running time."""
-        mark = "UPDATE entries SET expired_run_s = ? WHERE state = 0 AND expires IS NOT NULL AND "
-        self._run.execute(mark + "expires <= ? AND expired_run_s IS NULL", (running_s, at))
-        # The clock went back: not expired after all.
-        self._run.execute(mark + "expires > ? AND expired_run_s IS NOT NULL", (None, at))
-        rows = self._candidates(
-            f"{_EVICTABLE} AND expires IS NOT NULL AND expired_run_s <= ? "
-            "AND feed NOT IN (SELECT key FROM feeds WHERE pinned) ORDER BY key",
-            running_s - self._limits.expired_s,
-        )
-        self._remove(list(rows), State.EXPIRED, Event.EXPIRED, "", at)
+    def _doom(self, at: int, running_s: int) -> None:
+        """Mark what has expired or is far older than its feed's newest entry; unmark what is not so any more.
 
-    def _age(self, at: int) -> None:
-        """Drop what is far older than its feed's newest entry; measured so, a jumping clock ages nothing."""
-        feeds = self._run.execute(
-            "SELECT f.key, max(e.updated) FROM feeds f JOIN entries e ON e.feed = f.key "
-            "WHERE f.pinned = 0 AND e.state = 0 GROUP BY f.key ORDER BY f.key"
-        ).fetchall()
-        for feed, newest in feeds:
-            oldest = min(newest, at) - self._limits.max_feed_age_s * 1000
-            rows = self._candidates(
-                f"{_EVICTABLE} AND feed = ? AND updated < ? ORDER BY updated", feed, oldest
+        Marks count running time, so that a clock that jumps, and what is dated by it, destroys nothing.
+        """
+        mark = f"UPDATE entries SET doomed_run_s = ? WHERE {_UNPINNED} AND doomed_run_s IS NULL AND "
+        self._run.execute(mark + "expires <= ?", (running_s, at))
+        oldest = self._oldest_kept(at)
+        aged = [(running_s, feed, updated) for feed, updated in oldest.items()]
+        self._run.executemany(mark + "feed = ? AND updated < ?", aged)
+        marked = self._run.execute(
+            "SELECT key, feed, updated, expires FROM entries WHERE doomed_run_s IS NOT NULL"
+        )
+        saved = [
+            (key,)
+            for key, feed, updated, expires in marked
+            if (expires is None or expires > at) and updated >= oldest.get(feed, updated)
+        ]
+        self._run.executemany("UPDATE entries SET doomed_run_s = NULL WHERE key = ?", saved)
+
+    def _oldest_kept(self, at: int) -> dict[int, int]:
+        """For each feed that ages, the time before which its entries are too old."""
+        newest = self._run.execute(
+            "SELECT key, (SELECT updated FROM entries WHERE feed = feeds.key AND state = 0 "
+            "ORDER BY updated DESC LIMIT 1) FROM feeds WHERE pinned = 0 AND entries > 0 ORDER BY key"
+        )
+        age = self._limits.max_feed_age_s * 1000
+        return {feed: min(updated, at) - age for feed, updated in newest}
+
+    def _remove_doomed(self, at: int, running_s: int) -> None:
+        doomed = f"{_UNPINNED} AND doomed_run_s <= :before"
+        before = running_s - self._limits.expired_s
+        expired = list(self._candidates(f"{doomed} AND expires <= :at ORDER BY key", before=before, at=at))
+        self._remove(expired, State.EXPIRED, Event.EXPIRED, "", at)
+        aged = self._candidates(f"{doomed} {_OLDEST}", before=before)
+        self._evict(aged, "too old for its feed", at)
+
+    def _welcome_again(self) -> None:
+        """What was refused for lack of room may be asked for again where there is room now."""
+        limits = self._limits
+        if self._feeds.counts.protected_bytes() <= limits.max_bytes * (1 - SLACK):
+            forgotten = self._run.execute(
+                "DELETE FROM known_versions WHERE reason = ? AND feed IN "
+                "(SELECT key FROM feeds WHERE pinned = 0 OR (entries <= ? AND bytes <= ?))",
+                (NO_ROOM, limits.max_feed_entries * (1 - SLACK), limits.max_feed_bytes * (1 - SLACK)),
             )
-            self._evict(list(rows), "too old for its feed", at)
+            if forgotten.rowcount:
+                self._feeds.knowledge.forget()
 
-    def _remember_less(self) -> None:
-        """When the memory of removed entries is full, its oldest rows become their feed's floor."""
+    def _remember_less(self, at: int) -> bool:
+        """When the memory of removed entries is full, its oldest rows become their feed's floor.
+
+        What strangers brought is forgotten first, without a floor. No floor reaches into the last day: as
+        far as clocks may differ, what is new must not be refused for being old.
+        """
+        most = self._limits.max_removed
         (graves,) = self._run.execute("SELECT count(*) FROM entries WHERE state > 0").fetchone()
-        surplus = graves - self._limits.max_removed
-        if surplus > 0:
-            rows = self._run.execute(
-                "SELECT key, feed, updated FROM entries WHERE state > 0 "
-                "ORDER BY revision, updated, key LIMIT ?",
-                (surplus,),
-            ).fetchall()
-            for _key, feed, updated in rows:
-                self._feeds.raise_floor(feed, updated + 1)
-            self._run.executemany("DELETE FROM deliveries WHERE entry = ?", [(row[0],) for row in rows])
-            self._run.executemany("DELETE FROM entries WHERE key = ?", [(row[0],) for row in rows])
-            self._feeds.knowledge.forget()
-        known = self._run.execute(
-            "DELETE FROM known_versions WHERE rowid <= (SELECT max(rowid) FROM known_versions) - ?",
-            (self._limits.max_known_versions,),
-        )
-        if known.rowcount:
-            self._feeds.knowledge.forget()
+        if graves <= most:
+            return False
+        rows = self._run.execute(
+            "SELECT key, feed, updated, state FROM entries WHERE state > 0 "
+            "ORDER BY state = ? DESC, updated, key LIMIT ?",
+            (State.TURNED_AWAY.value, graves - most + int(most * SLACK)),
+        ).fetchall()
+        newest = at - self._limits.max_ahead_s * 1000
+        # The rows come by time, so that the last of a feed is the one that counts.
+        floors = {feed: updated + 1 for _, feed, updated, state in rows if state != State.TURNED_AWAY}
+        for feed, floor in floors.items():
+            self._feeds.raise_floor(feed, min(floor, newest))
+        self._run.executemany("DELETE FROM entries WHERE key = ?", [(row[0],) for row in rows])
+        self._run.execute("DELETE FROM deliveries WHERE entry NOT IN (SELECT key FROM entries)")
+        self._feeds.knowledge.forget()
+        return True

@@ -4,6 +4,7 @@ import hashlib
 import json
 from collections.abc import Sequence
 from enum import IntEnum
+from operator import itemgetter
 from typing import NamedTuple
 
 from contentdb.catalogue import Catalogue
@@ -27,11 +28,15 @@ INSERT_ENCLOSURE = "INSERT INTO enclosures (entry, position, root, length, name,
 
 
 class State(IntEnum):
-    """HELD is served and delivered; every other state is the memory of something that is gone."""
+    """HELD is served and delivered; every other state is the memory of something that is gone.
+
+    TURNED_AWAY is what a stranger brought and had to go: it never raises its feed's floor.
+    """
 
     HELD = 0
     EXPIRED = 1
     EVICTED = 2
+    TURNED_AWAY = 3
 
 
 class Placement(NamedTuple):
@@ -77,10 +82,10 @@ class EntryRows:
     def add(self, entry: Entry, signed: Signed, place: Placement) -> int:
         """Queue an entry's rows; returns the bytes it counts for. `flush` writes them."""
         key = place.key
-        size = sum(enclosure.length for enclosure in entry.enclosures)
+        size = sum([enclosure.length for enclosure in entry.enclosures])
         counted = len(signed.data) + size
         categories = joined_categories(entry.categories)
-        summary = entry.summary
+        title, summary = str(entry.title), None if entry.summary is None else str(entry.summary)
         attributes = dict(entry.attributes)
         self._entries.append(
             (
@@ -103,8 +108,8 @@ class EntryRows:
                 place.source,
                 size,
                 len(entry.enclosures),
-                str(entry.title),
-                None if summary is None else str(summary),
+                title,
+                summary,
                 entry.authors[0].name if entry.authors else None,
                 entry.enclosures[0].type if entry.enclosures else None,
                 entry.language,
@@ -119,7 +124,7 @@ class EntryRows:
         for term in (categories or "").split("|"):
             if term:
                 self._attributes.append((CATEGORY_NAME, term, key))
-        self._texts.append((key, str(entry.title), None if summary is None else str(summary), categories))
+        self._texts.append((key, title, summary, categories))
         for position, enclosure in enumerate(entry.enclosures):
             self._enclosures.append(
                 (key, position, enclosure.root, enclosure.length, enclosure.name, enclosure.type)
@@ -133,7 +138,7 @@ class EntryRows:
         many(INSERT_ENTRY, self._entries)
         many(INSERT_SIGNED, self._signed)
         # In index order, the pages of the attribute index are visited once instead of at random.
-        self._attributes.sort(key=lambda row: row[0])  # type: ignore[arg-type,return-value]
+        self._attributes.sort(key=itemgetter(0))
         many(INSERT_ATTRIBUTE, self._attributes)
         if self._database.full_text:
             many(INSERT_TEXT, self._texts)
@@ -173,15 +178,15 @@ class EntryRows:
             self._run.execute("DELETE FROM enclosures WHERE entry = ?", (key,))
         return roots
 
-    def bury(self, keys: Sequence[int], state: State) -> list[Root]:
+    def bury(self, doomed: Sequence[tuple[int, State]]) -> list[Root]:
         """Keep only the memory of these entries: who, which version, and why it went."""
-        roots = [root for key in keys for root in self._clear(key)]
+        roots = [root for key, _state in doomed for root in self._clear(key)]
         revision = self._database.revision  # orders the graves by age; gains nothing, so it does not grow
         self._run.executemany(
-            "UPDATE entries SET state = ?, revision = ?, bytes = 0, expired_run_s = NULL, size = NULL, "
+            "UPDATE entries SET state = ?, revision = ?, bytes = 0, doomed_run_s = NULL, size = NULL, "
             "enclosures = NULL, title = NULL, summary = NULL, author_name = NULL, type = NULL, "
             "language = NULL, categories = NULL, attributes = NULL WHERE key = ?",
-            [(state.value, revision, key) for key in keys],
+            [(state.value, revision, key) for key, state in doomed],
         )
         return roots
 

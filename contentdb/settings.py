@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from contentdb.errors import UsageError
 
 DAY_S = 86_400
+# Free this much more than needed, so that what is full is not cleared once per arrival.
+SLACK = 0.02
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +21,11 @@ class Limits:
     max_feed_bytes: int = 4 * 2**30
     max_feed_entries: int = 1_000_000
     max_feed_age_s: int = 366 * DAY_S
+    # More than a person follows. Feeds that somebody here subscribes to are not refused by it.
+    max_feeds: int = 10_000
+    # Feeds we have only heard of: a description, and nothing in them. The newest are kept.
+    max_discovered: int = 5_000
+    max_discovered_bytes: int = 16 * 2**20
     # Keys first seen less than a day of running time ago share this part of each feed's quota.
     stranger_share: float = 0.2
     stranger_s: int = DAY_S
@@ -28,7 +35,10 @@ class Limits:
     # Entries further ahead of our clock than this wait in the car park.
     max_ahead_s: int = DAY_S
     max_parked: int = 1_000
-    # An expired entry is deleted after so much running time, so that a clock that jumps destroys nothing.
+    # No neighbour fills the car park alone.
+    max_parked_per_source: int = 100
+    # Expired and aged entries are deleted after so much running time, so that a clock that jumps destroys
+    # nothing.
     expired_s: int = DAY_S
     # Rows that remember removed entries; the oldest become their feed's floor.
     max_removed: int = 200_000

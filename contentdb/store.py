@@ -32,6 +32,7 @@ from contentdb.settings import Limits
 from contentdb.sketch import Sketch
 from contentdb.stored import stored_entry
 from contentdb.subscriptions import Subscriptions
+from contentdb.sweeping import drop_unnamed, sweep
 
 
 class Store:
@@ -40,7 +41,7 @@ class Store:
         self._limits = limits
         self._catalogue = Catalogue(database, lambda: int(database.meta("running_s") or 0))
         self.blobs = blobs
-        self.feeds = Feeds(database, self._catalogue)
+        self.feeds = Feeds(database, self._catalogue, limits)
         self.peers = Peers(database, self._catalogue, limits)
         self.ledger = Ledger(database, limits.max_ledger_rows)
         self.subscriptions = Subscriptions(database)
@@ -62,7 +63,7 @@ class Store:
             blobs: Blobs = MemoryBlobs() if folder is None else DiskBlobs(folder / "enclosures")
             blobs.recover()
             store = cls(database, blobs, limits or Limits())
-            store._sweep()
+            sweep(database, blobs)
         except BaseException:
             database.close()
             raise
@@ -124,7 +125,8 @@ class Store:
         with self._database.transaction(durable=delivery.own):
             outcomes = self._intake.take(arrivals, delivery)
             if any(outcome.fate.is_gain for outcome in outcomes):
-                self.retention.enforce(delivery.at)
+                evicted = self.retention.enforce(delivery.at)
+                outcomes = [outcome.unless(evicted) for outcome in outcomes] if evicted else outcomes
         self._drop_orphans()
         return outcomes
 
@@ -210,34 +212,9 @@ class Store:
             roots, self._intake.unnamed = self._intake.unnamed, []
             self.drop_unnamed(roots)
 
-    def _sweep(self) -> None:
-        """Remove enclosures no entry names: left by a kill between two steps.
-
-        Files that are older than the database are somebody's content whose database was lost: those stay
-        until an own entry names them. Before they are noted, nothing is ever removed.
-        """
-        roots = self.blobs.roots()
-        with self._database.transaction(durable=not self._database.meta("older_files_noted")) as connection:
-            if not self._database.meta("older_files_noted"):
-                connection.executemany("INSERT INTO older_files VALUES (?)", [(root,) for root in roots])
-                self._database.put_meta("older_files_noted", 1)
-            connection.execute(
-                "DELETE FROM older_files WHERE root IN "
-                "(SELECT c.root FROM enclosures c JOIN entries e ON e.key = c.entry WHERE e.own)"
-            )
-        self.drop_unnamed(roots)
-
     def drop_unnamed(self, roots: Iterable[Root]) -> None:
-        """Remove those of these enclosures that no entry names, and that are not older than the database."""
-        run = self._database.connection.execute
-        for root in roots:
-            kept = run(
-                "SELECT 1 FROM enclosures WHERE root = ?1 UNION ALL "
-                "SELECT 1 FROM older_files WHERE root = ?1 LIMIT 1",
-                (root,),
-            )
-            if kept.fetchone() is None:
-                self.blobs.remove(root)
+        """Remove those of these enclosures that no entry names."""
+        drop_unnamed(self._database, self.blobs, roots)
 
     # -- sets
 

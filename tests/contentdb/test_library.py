@@ -9,14 +9,16 @@ from pathlib import Path
 
 import pytest
 
+from contentdb.arrivals import read_verified
 from contentdb.errors import UsageError
+from contentdb.intake import Delivery, Fate
 from contentdb.library import Draft, FeedDraft, Library
 from contentdb.model import MAX_ENCLOSURES, Feed
 from contentdb.names import EntryId, EntryKey
 from contentdb.query import Selection
 from contentdb.settings import Limits
 from contentdb.store import Store
-from tests.contentdb.makers import NOW, author, entropy, make_signed, take
+from tests.contentdb.makers import DAY, NOW, OPEN_FEED, author, entropy, make_signed, memory_store, take
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -240,3 +242,44 @@ def test_a_database_that_cannot_grow_keeps_what_it_has(tmp_path: Path, limit: in
     with Store.open(home, entropy=entropy(1)) as store:
         assert store.problems() == [] and store.entry(before.key) == before
         assert len(titles(store)) + len(store.parked()) >= 1
+
+
+def test_after_a_clock_error_of_a_year_ones_own_entry_can_be_replaced_and_retracted() -> None:
+    with memory_store() as store:
+        library = Library(store, author(1), entropy=entropy(2))
+        feed = library.create_feed(FeedDraft("Street music"), NOW)
+        entry = library.publish(feed.id, Draft("early"), NOW + 400 * DAY)
+        better = library.publish(feed.id, Draft("better", id=entry.id), NOW)
+        assert better.updated == entry.updated + 1
+        library.retract(entry.key, NOW)
+        assert titles(store) == []
+
+
+def test_what_one_wrote_is_own_whoever_brings_it() -> None:
+    with memory_store() as store:
+        library = Library(store, author(1), entropy=entropy(2))
+        store.publish(make_signed(author(1), 1), NOW)
+        take(store, make_signed(author(1), 1, updated=NOW + 1), make_signed(author(1), 2))
+        assert library.key == author(1).key
+        assert [row.own for row in store.entries.select(Selection(NOW))] == [1, 1]
+
+
+def test_what_came_before_the_key_is_own_from_then_on() -> None:
+    with memory_store() as store:
+        take(store, make_signed(author(1), 1), make_signed(author(2), 2))
+        Library(store, author(1), entropy=entropy(2))
+        own = {row.id: row.own for row in store.entries.select(Selection(NOW))}
+        assert own == {"urn:example:entry:1": 1, "urn:example:entry:2": 0}
+
+
+def test_publishing_what_a_neighbour_brought_makes_it_own_and_what_was_evicted_comes_back() -> None:
+    mine = make_signed(author(1), 1, updated=NOW - 1)
+    with memory_store(Limits(max_feed_entries=1, stranger_share=1)) as store:
+        take(store, mine, make_signed(author(2), 2))
+        assert titles(store) == ["Entry 2"]
+        known = store.known_sketch(OPEN_FEED).fingerprint
+        for fate in (Fate.STORED, Fate.DUPLICATE):
+            (outcome,) = store.take_in(read_verified([mine]), Delivery(NOW, own=True))
+            assert outcome.fate is fate
+        assert titles(store) == ["Entry 1"]
+        assert store.known_sketch(OPEN_FEED).fingerprint == known

@@ -322,6 +322,17 @@ def test_the_revision_grows_with_every_gain_and_with_nothing_else() -> None:
         assert store.revision == before + 2
 
 
+def test_the_revision_grows_with_a_descriptor_that_is_new() -> None:
+    with memory_store() as store:
+        before = store.revision
+        store.feeds.put_descriptor(make_descriptor(ALICE))
+        assert store.revision == before + 1
+        store.feeds.put_descriptor(make_descriptor(ALICE))
+        assert store.revision == before + 1
+        store.feeds.put_descriptor(make_descriptor(ALICE, title=Text("Indoors"), sequence=2))
+        assert store.revision == before + 2
+
+
 def test_since_gives_what_was_gained_after_a_revision_in_that_order() -> None:
     with memory_store() as store:
         take(store, make_signed(ALICE, 1))

@@ -7,11 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from contentdb.arrivals import verify_and_read
+from contentdb.blobs import MemoryBlobs
 from contentdb.errors import UsageError
 from contentdb.identity import AuthorSecret
 from contentdb.intake import Delivery, Fate
-from contentdb.model import Content, Enclosure, Signed
-from contentdb.names import Root
+from contentdb.model import CHUNK_BYTES, Content, Enclosure, Signed
 from contentdb.query import Selection
 from contentdb.settings import DAY_S, Limits
 from contentdb.store import Store
@@ -147,14 +147,6 @@ def test_what_a_neighbour_could_not_bring_today_is_welcome_tomorrow() -> None:
         assert [outcome.fate for outcome in take(store, make_signed(BOB, 2), at=NOW + DAY)] == [Fate.STORED]
 
 
-def test_an_enclosure_larger_than_the_store_is_refused_before_anything_is_created() -> None:
-    huge = Enclosure("film.mkv", "video/x-matroska", 10**12, Root("ab" * 32))
-    with memory_store() as store:
-        (outcome,) = take(store, make_signed(ALICE, enclosures=(huge,)))
-        assert outcome.fate is Fate.REFUSED
-        assert store.blobs.roots() == []
-
-
 def test_an_own_entry_that_does_not_fit_is_refused_and_nothing_is_lost() -> None:
     with memory_store(Limits(max_bytes=15_000)) as store:
         store.publish(large(ALICE, 1), NOW)
@@ -183,6 +175,19 @@ def test_a_new_version_with_the_same_file_keeps_its_bytes() -> None:
         store.publish(make_signed(ALICE, 1, enclosures=(file,)), NOW)
         store.publish(make_signed(ALICE, 1, enclosures=(file,), updated=NOW + 1), NOW)
         assert store.blobs.is_complete(root)
+
+
+def test_a_new_version_drops_the_part_of_a_file_that_was_fetched_for_the_old_one() -> None:
+    sender = MemoryBlobs()
+    root, length = sender.add_bytes(b"song" * 10_000)
+    with memory_store() as store:
+        take(store, make_signed(ALICE, enclosures=(Enclosure("a.ogg", "audio/ogg", length, root),)))
+        store.blobs.begin(root, length)
+        store.blobs.set_leaves(root, 1, sender.hashes(root, 1, 3)[0])
+        store.blobs.write_chunk(root, 1, sender.read_chunk(root, 1))
+        assert store.blobs.received(root) == CHUNK_BYTES
+        take(store, make_signed(ALICE, updated=NOW + 1))
+        assert store.blobs.roots() == []
 
 
 STEP = st.tuples(

@@ -111,13 +111,15 @@ def test_own_entries_are_published_below_the_floor() -> None:
         assert store.publish(make_signed(ALICE, 7, updated=NOW - DAY), NOW).fate is Fate.STORED
 
 
-def test_entries_far_older_than_the_newest_of_their_feed_go() -> None:
+def test_entries_far_older_than_the_newest_of_their_feed_go_after_a_day_of_running() -> None:
     with memory_store(Limits(max_feed_age_s=10 * DAY_S)) as store:
         take(
             store, make_signed(ALICE, 1, updated=NOW - 11 * DAY), make_signed(ALICE, 2, updated=NOW - 9 * DAY)
         )
         take(store, make_signed(ALICE, 3, updated=NOW))
         store.maintain(NOW, 60)
+        assert visible(store, NOW) == 3
+        store.maintain(NOW + DAY, DAY_S)
         assert [row.title for row in store.entries.select(Selection(NOW))] == ["Entry 3", "Entry 2"]
 
 
@@ -126,6 +128,26 @@ def test_a_clock_far_ahead_ages_nothing() -> None:
         take(store, make_signed(ALICE))
         store.maintain(NOW + 365 * DAY, 60)
         assert visible(store, NOW) == 1
+
+
+def test_a_clock_that_jumps_destroys_nothing_even_if_something_newer_was_published_meanwhile() -> None:
+    with memory_store() as store:
+        take(store, *(make_signed(BOB, number, updated=NOW - number) for number in range(1, 6)))
+        later = NOW + 2 * 366 * DAY
+        store.publish(make_signed(ALICE, 9, updated=later), later)
+        store.maintain(later, 600)
+        store.maintain(NOW, 60)
+        store.maintain(NOW, 2 * DAY_S)
+        assert visible(store, NOW) == 6
+
+
+def test_a_parked_entry_of_a_far_year_does_not_age_its_feed_when_the_clock_jumps() -> None:
+    with memory_store() as store:
+        take(store, make_signed(BOB, 1), make_signed(ALICE, 2, updated=NOW + 3 * 365 * DAY))
+        for _ in range(2):
+            store.maintain(NOW + 5 * 365 * DAY, 600)
+        store.maintain(NOW, 2 * DAY_S)
+        assert store.entry(make_entry(BOB, 1).key) is not None
 
 
 def test_delivery_marks_outlive_the_entry() -> None:
