@@ -73,6 +73,8 @@ def identifiers(tree: nodes.Expression | None) -> set[str]:
             return identifiers(left) | identifiers(right)
         case nodes.Between(operand, low, high, _):
             return identifiers(operand) | identifiers(low) | identifiers(high)
+        case nodes.In(operand, values, _):
+            return identifiers(operand).union(*map(identifiers, values))
         case nodes.And(operands) | nodes.Or(operands):
             return {name for each in operands for name in identifiers(each)}
         case nodes.Literal() | None:
@@ -123,8 +125,8 @@ class _Compiler:
                 return self._comparison(op if wanted else _OPPOSITE[op], left, right)
             case nodes.Between(operand, low, high, negated):
                 return self._between(operand, low, high, wanted is not negated)
-            case nodes.In(operand, values, negated):
-                return self._in(operand, values, wanted is not negated)
+            case nodes.In():
+                return self._in(node, wanted is not node.negated)
             case nodes.Like(operand, pattern, escape, negated):
                 return self._like(operand, pattern, escape, wanted is not negated)
             case nodes.IsNull(nodes.Identifier(name), negated):
@@ -180,15 +182,16 @@ class _Compiler:
         bounds = [self._comparison(">=", operand, low), self._comparison("<=", operand, high)]
         return all_of(bounds, self._count)
 
-    def _in(self, operand: nodes.Expression, values: tuple[nodes.Scalar, ...], wanted: bool) -> Plan:
-        if isinstance(operand, nodes.Identifier):
-            rows = self._operand(operand.name)
-            if rows is None:
-                return NOTHING
-            return rows.listed(values) if wanted else rows.present()
-        if wanted and len(values) == 1:
-            return self._comparison("=", operand, nodes.Literal(values[0]))
-        return self._present(operand)
+    def _in(self, node: nodes.In, wanted: bool) -> Plan:
+        if not wanted:
+            # Unless one is equal, a single value that is unknown leaves the answer open.
+            return self._present(node.operand, *node.values)
+        if isinstance(node.operand, nodes.Identifier) and (constants := node.constants()) is not None:
+            rows = self._operand(node.operand.name)
+            return rows.listed(constants) if rows else NOTHING
+        if len(node.values) == 1:
+            return self._comparison("=", node.operand, node.values[0])
+        return self._present(node.operand)
 
     def _like(self, operand: nodes.Expression, pattern: str, escape: str | None, wanted: bool) -> Plan:
         if not isinstance(operand, nodes.Identifier):

@@ -20,7 +20,6 @@ from contentdb.selector import Selector, parse
 from contentdb.selector.attribute import Attribute, Offer
 from contentdb.selector.columns import HAVE_NUMPY, Columns, code
 from contentdb.selector.evaluate import known
-from contentdb.selector.nodes import Comparison, Condition, Identifier, In, IsNull, Literal, Not
 from contentdb.selector.normal_form import Conjunction, conjunctions, each_term, required_names
 from contentdb.selector.postings import Key, Posting, Probe, Rows
 
@@ -126,15 +125,11 @@ class SelectorIndex:
     def _add_row(self, conjunction: Conjunction, key: Key) -> int:
         terms, tests = conjunction
         identity = terms if not tests else conjunction
-        shareable = not tests or all(map(_is_shareable, tests))
-        if shareable:
-            row = self._shared.get(identity)
-            if row is not None:
-                self._rows.add_key(row, key)
-                return row
-        row = self._rows.open(conjunction, key)
-        if shareable:
-            self._shared[identity] = row
+        row = self._shared.get(identity)
+        if row is not None:
+            self._rows.add_key(row, key)
+            return row
+        row = self._shared[identity] = self._rows.open(conjunction, key)
         for name in _mentioned(conjunction):
             self._attribute(name).rows += 1
         if self._columns is not None:
@@ -150,8 +145,7 @@ class SelectorIndex:
         rows = self._rows
         conjunction = rows.terms[row], rows.tests.get(row, ())
         identity = conjunction if conjunction[1] else conjunction[0]
-        if self._shared.get(identity) == row:
-            del self._shared[identity]
+        del self._shared[identity]
         self._leave(row)
         rows.close(row)
         for name in _mentioned(conjunction):
@@ -229,14 +223,3 @@ def _mentioned(conjunction: Conjunction) -> Iterator[str] | tuple[str, ...]:
     if not tests:
         return terms[::3]
     return chain(terms[::3], *map(required_names, tests))
-
-
-def _is_shareable(test: Condition) -> bool:
-    """Do equal trees mean the same? Not with arithmetic: 1 equals 1.0, but ``a + 1`` can overflow."""
-    if isinstance(test, Not):
-        return _is_shareable(test.operand)
-    if isinstance(test, In | IsNull):
-        return isinstance(test.operand, Identifier)
-    if isinstance(test, Comparison):
-        return isinstance(test.left, Identifier) and isinstance(test.right, Literal | Identifier)
-    return False

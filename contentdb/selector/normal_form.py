@@ -167,11 +167,11 @@ def _outside(condition: Between, wanted: bool, budget: int) -> list[list[Atom]] 
 
 def _listed(condition: In, wanted: bool, budget: int) -> list[list[Atom]] | None:
     operand = condition.operand
-    if not isinstance(operand, Identifier):
+    if not isinstance(operand, Identifier) or condition.constants() is None:
         return [[_test(condition, wanted)]]
     if len(condition.values) > budget:
         return None
-    return [[_comparison(Comparison("=", operand, Literal(value)), True)] for value in condition.values]
+    return [[_comparison(Comparison("=", operand, value), True)] for value in condition.values]
 
 
 def _leaf(condition: Condition, wanted: bool) -> Atom | bool:

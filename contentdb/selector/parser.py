@@ -217,14 +217,8 @@ class _Parser:
             self._take()
             parts.append(self._expression(_SUM))
         self._expect(")", ", or ) after a value of the list")
-        depth = max(left.depth, *(part.depth for part in parts)) + 2
-        literals = tuple(part.node.value for part in parts if isinstance(part.node, nodes.Literal))
-        if len(literals) == len(parts):
-            return Part(nodes.In(left.node, literals, negated), left.column, left.depth + 1)
-        # A list with names in it is, as SQL says, a row of comparisons.
-        equal = tuple(nodes.Comparison("=", left.node, part.node) for part in parts)
-        either: nodes.Condition = nodes.Or(equal) if len(equal) > 1 else equal[0]
-        return Part(nodes.Not(either) if negated else either, left.column, depth + negated)
+        node = nodes.In(left.node, tuple(part.node for part in parts), negated)
+        return Part(node, left.column, max(left.depth, *(part.depth for part in parts)) + 1)
 
 
 def _ends_open(pattern: str, escape: str) -> bool:

@@ -201,8 +201,23 @@ def test_an_index_leads_to_the_entries(stored: StoredEntries, text: str) -> None
 
 
 def test_all_names_of_a_selector_are_found() -> None:
-    text = (
-        "a = 1 AND b BETWEEN c AND d + e OR NOT f IN (1) OR g LIKE 'x' OR h IS NULL OR i OR (j > -k) IS NULL"
-    )
-    assert identifiers(parse(text).tree) == set("abcdefghijk")
+    text = "a = 1 AND b BETWEEN c AND d + e OR NOT f IN (1, l, m + 1) OR g LIKE 'x' OR h IS NULL OR i"
+    text += " OR (j > -k) IS NULL"
+    assert identifiers(parse(text).tree) == set("abcdefghijklm")
     assert identifiers(None) == set()
+
+
+def test_lists_inside_lists_are_compiled_without_copies_of_their_left_side(stored: StoredEntries) -> None:
+    text = "flag"
+    for _ in range(15):
+        text = f"({text} IN (TRUE, FALSE, genre))"
+    asked: list[str] = []
+
+    def attribute_key(name: str) -> int | None:
+        asked.append(name)
+        return stored.catalogue.find_attribute(name)
+
+    tree = parse(text).tree
+    assert len(condition(tree, attribute_key=attribute_key, full_text=True).sql) < 1_000
+    assert len(asked) <= 16
+    assert identifiers(tree) == {"flag", "genre"}

@@ -153,9 +153,11 @@ def test_selectors_that_python_takes_for_equal_are_kept_apart() -> None:
     index = SelectorIndex()
     index.add("whole", "a + 1 = 9223372036854775807")
     index.add("decimal", "a + 1.0 = 9223372036854775807")
+    index.add("listed", "a + 1 IN (9223372036854775807, b)")
+    index.add("listed decimal", "a + 1.0 IN (9223372036854775807, b)")
     index.add("boolean", "a <> TRUE")
     index.add("number", "a <> 1")
-    assert index.match({"a": 2**63 - 2}) == {"whole", "number"}
+    assert index.match({"a": 2**63 - 2}) == {"whole", "listed", "number"}
     assert index.match({"a": False}) == {"boolean"}
 
 
