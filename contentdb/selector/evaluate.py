@@ -41,7 +41,8 @@ def known(value: object) -> nodes.Scalar | None:
     if isinstance(value, int) and not isinstance(value, bool):
         return value if MIN_INTEGER <= value <= MAX_INTEGER else None
     if isinstance(value, float):
-        return value if value - value == 0 else None
+        # A subclass may answer comparisons with truths of its own, as numpy's doubles do.
+        return float(value) if value - value == 0 else None
     return value if isinstance(value, str) else None
 
 

@@ -57,7 +57,8 @@ _BRANCHING = frozenset({And, Or, Not, In})
 def conjunctions(condition: Condition, *, limit: int = MAX_ROWS) -> list[Conjunction]:
     """The condition is true exactly where one of these is; none at all if it can never be true.
 
-    At most ``limit``, or one for each arm of an outermost OR. What would not fit stays a test.
+    At most ``limit``, or one for each arm of an outermost OR and each value of an outermost list. What would
+    not fit stays a test.
     """
     rows = _outermost(condition, True, limit)
     return [row for atoms in rows if (row := _conjunction(atoms)) is not None]
@@ -85,14 +86,19 @@ def _outermost(condition: Condition, wanted: bool, limit: int) -> list[list[Atom
     while isinstance(condition, Not):
         condition, wanted = condition.operand, not wanted
     if not isinstance(condition, Or if wanted else And):
-        rows = _expand(condition, wanted, limit)
-        return rows if rows is not None else [[_test(condition, wanted)]]
+        return _arm(condition, wanted, limit)
     share = max(1, limit // len(condition.operands))
-    arms: list[list[Atom]] = []
-    for arm in condition.operands:
-        rows = _expand(arm, wanted, share)
-        arms.extend(rows if rows is not None else [[_test(arm, wanted)]])
-    return arms
+    return [row for each in condition.operands for row in _arm(each, wanted, share)]
+
+
+def _arm(condition: Condition, wanted: bool, budget: int) -> list[list[Atom]]:
+    while isinstance(condition, Not):
+        condition, wanted = condition.operand, not wanted
+    if isinstance(condition, In):
+        # As a test, a list of a hundred feeds would be asked of every entry, because all entries have a feed.
+        budget = max(budget, len(condition.values))
+    rows = _expand(condition, wanted, budget)
+    return rows if rows is not None else [[_test(condition, wanted)]]
 
 
 def _expand(condition: Condition, wanted: bool, budget: int) -> list[list[Atom]] | None:

@@ -22,7 +22,7 @@ from contentdb.selector.candidates import (
     keys_from,
     tested,
 )
-from contentdb.selector.like import Shape, shape
+from contentdb.selector.like import shape
 from contentdb.selector.nodes import Scalar
 
 TEXT_COLUMNS = {
@@ -46,11 +46,6 @@ _ATTRIBUTE = "SELECT entry FROM entry_attributes WHERE name = ?"
 _IS_NUMBER, _IS_TEXT = "+value < ''", "value >= '' AND value < x''"
 
 
-def storable(text: str) -> bool:
-    """Half a surrogate pair is in no stored text, and SQLite would not take it as a parameter."""
-    return text.isascii() or not any("\ud800" <= character <= "\udfff" for character in text)
-
-
 @dataclass(frozen=True, slots=True)
 class TextColumn:
     name: str
@@ -71,10 +66,10 @@ class TextColumn:
             return NOTHING
         if op == "=":
             return self.listed((value,))
-        return tested(Fragment(f"{self._sql} <> ?", (value,))) if storable(value) else self.present()
+        return tested(Fragment(f"{self._sql} <> ?", (value,)))
 
     def listed(self, values: Sequence[Scalar]) -> Plan:
-        texts = tuple(value for value in values if isinstance(value, str) and storable(value))
+        texts = tuple(value for value in values if isinstance(value, str))
         if not texts:
             return NOTHING
         marks = ",".join("?" * len(texts))
@@ -88,8 +83,6 @@ class TextColumn:
         if (exact := wanted.exact()) is not None:
             return self.compared("=", exact)
         runs = wanted.literal_runs()
-        if not all(map(storable, runs)):
-            return NOTHING
         tests = [Fragment(f"instr({self._sql}, ?)", (run,)) for run in runs]
         test = joined("AND", tests) if tests else Fragment(f"{self._sql} IS NOT NULL")
         keys = self._keys(runs)
@@ -171,25 +164,17 @@ class AttributeRows:
         return self._found("value BETWEEN ? AND ?", (low, high), _BETWEEN)
 
     def listed(self, values: Sequence[Scalar]) -> Plan:
-        found = tuple(value for value in values if not isinstance(value, str) or storable(value))
-        if not found:
-            return NOTHING
-        term = "value = ?" if len(found) == 1 else f"value IN ({','.join('?' * len(found))})"
+        term = "value = ?" if len(values) == 1 else f"value IN ({','.join('?' * len(values))})"
         test = Fragment(
             f"EXISTS (SELECT 1 FROM entry_attributes WHERE name = ? AND {term} AND entry = e.key)",
-            (self.key, *found),
+            (self.key, *values),
         )
-        return replace(self._found(term, found, _EQUAL), test=test)
+        return replace(self._found(term, values, _EQUAL), test=test)
 
     def like(self, pattern: str, escape: str | None) -> Plan:
         wanted = shape(pattern, escape)
         if (exact := wanted.exact()) is not None:
             return self.compared("=", exact)
-        if not all(map(storable, wanted.literal_runs())):
-            return NOTHING
-        return self._like(wanted)
-
-    def _like(self, wanted: Shape) -> Plan:
         prefix, runs = wanted.prefix(), wanted.literal_runs()
         terms, parameters = [_IS_TEXT], list[object]()
         if prefix:

@@ -100,18 +100,14 @@ def test_common_conditions_give_few_candidates_too_many(
         "genre = 'a\0b'",
         "title LIKE '%a\0b%'",
         "title LIKE '%abc\0def%'",
-        "genre = '\ud800'",
-        "title = '\udfff'",
-        "title LIKE '%\ud800abc%'",
         "genre LIKE '\U0010ffff%'",
         "genre LIKE 'a\ud7ff%'",
-        "genre IN ('\ud800', 'rock')",
     ],
 )
 def test_strange_characters_break_no_statement(stored: StoredEntries, text: str) -> None:
     tree = parse(text).tree
     for full_text in (True, False):
-        assert stored.candidates(tree, full_text=full_text) <= {3}
+        assert stored.candidates(tree, full_text=full_text) == set()
 
 
 def test_a_name_that_no_entry_has_leads_nowhere() -> None:

@@ -157,3 +157,17 @@ def test_a_list_may_hold_names_and_computed_values() -> None:
     cases += [("i NOT IN (d, zero)", T), ("i NOT IN (d, s)", U), ("(i = 5) IN (b, s)", T)]
     for text, expected in cases:
         assert parse(text).evaluate(ENTRY) is expected
+
+
+class DoubleWithTruthsOfItsOwn(float):
+    """As numpy's doubles are: floats whose comparisons give no bool."""
+
+    def __gt__(self, other: object) -> int:  # type: ignore[override]
+        return 1
+
+    __eq__ = __ge__ = __le__ = __gt__  # type: ignore[assignment]
+
+
+def test_a_subclass_of_float_gives_plain_truths() -> None:
+    for text in ("a > 1", "a = 5", "a BETWEEN 1 AND 9", "a + 1 >= 6", "a IN (5, b)"):
+        assert parse(text).evaluate({"a": DoubleWithTruthsOfItsOwn(5)}) is True

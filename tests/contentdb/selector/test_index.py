@@ -169,6 +169,15 @@ def test_only_selectors_without_a_term_to_be_found_by_are_always_checked() -> No
     assert index.match({"a": "x", "size": 9}) == {0, 1, 2, 3}
 
 
+def test_a_long_list_of_feeds_is_found_by_its_feeds() -> None:
+    index = SelectorIndex()
+    for key in range(30):
+        feeds = ", ".join(f"'urn:{key}:{at}'" for at in range(100))
+        index.add(key, f"feed IN ({feeds}) OR author = 'a{key}'")
+    assert index.residue == 0
+    assert index.match({"feed": "urn:7:99", "author": "a8"}) == {7, 8}
+
+
 def test_a_text_that_cannot_be_parsed_changes_nothing() -> None:
     index = SelectorIndex()
     index.add(1, "a = 1")

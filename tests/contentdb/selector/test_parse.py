@@ -1,10 +1,13 @@
 """What is a selector, how it is read, and what is said about what is none."""
 
+import copy
+import pickle
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from contentdb.attributes import RESERVED_WORDS
+from contentdb.attributes import RESERVED_WORDS, check_attributes
 from contentdb.errors import UsageError
 from contentdb.selector import MAX_CHARACTERS, MAX_DEPTH, MAX_TERMS, SelectorError, parse
 from contentdb.selector.lexer import KEYWORDS
@@ -14,14 +17,20 @@ from tests.contentdb.selector.unparse import unparse
 
 VALUE = "a name, a literal or ("
 AFTER = "AND, OR, an operator or the end"
+AFTER_COMPARISON = "AND, OR or the end"
 WRONG = [
-    ("a = 1 AMD b = 2", 7, AFTER),
+    ("a = 1 AMD b = 2", 7, AFTER_COMPARISON),
     ("= 'x'", 1, VALUE),
-    ("a = b c", 7, AFTER),
+    ("a = b c", 7, AFTER_COMPARISON),
     ("a b", 3, AFTER),
-    ("a = 1 )", 7, AFTER),
-    ("a = b = c", 7, AFTER),
-    ("a IS NULL NOT", 11, AFTER),
+    ("a AND b c", 9, AFTER),
+    ("(a = 1) b", 9, AFTER),
+    ("a = 1 )", 7, AFTER_COMPARISON),
+    ("a = b = c", 7, AFTER_COMPARISON),
+    ("NOT a IN (1) = b", 14, AFTER_COMPARISON),
+    ("(a) + 1 < b - 1 IS NULL", 17, AFTER_COMPARISON),
+    ("a IS NULL + 1", 11, AFTER_COMPARISON),
+    ("a IS NULL NOT", 11, AFTER_COMPARISON),
     ("a IS NULL OR NOT", 17, VALUE),
     ("NOT", 4, VALUE),
     ("AND NOT", 1, VALUE),
@@ -37,8 +46,14 @@ WRONG = [
     ("a IS 5", 6, "NULL or NOT NULL"),
     ("a IS NOT 5", 10, "NULL"),
     ("a = NULL", 5, "IS NULL"),
+    ("a <> NULL", 6, "IS NOT NULL"),
+    ("a < NULL", 5, VALUE),
+    ("NULL = a", 1, VALUE),
+    ("a IN (1, NULL)", 10, VALUE),
+    ("a BETWEEN NULL AND 2", 11, VALUE),
+    ("NOT NULL", 5, VALUE),
     ("(a", 3, "an operator or the ) that closes column 1"),
-    ("a = 1 AND (b = 2", 17, "an operator or the ) that closes column 11"),
+    ("a = 1 AND (b = 2", 17, "AND, OR or the ) that closes column 11"),
     ("a LIKE 234", 8, "a pattern in single quotes"),
     ("a LIKE b", 8, "a pattern in single quotes"),
     ("a LIKE 'x' ESCAPE 'long'", 19, "one character in single quotes"),
@@ -51,8 +66,14 @@ WRONG = [
     ("a != 1", 3, "<> for unequal"),
     ("a # b", 3, "a name, a literal or an operator"),
     ("a = 1;", 6, "a name, a literal or an operator"),
-    ("a. = 1", 2, "a number"),
-    ("019 = a", 1, "a number"),
+    ("a. = 1", 3, "a name behind the dot"),
+    ("a.b.", 5, "a name behind the dot"),
+    (". = 1", 1, "a number"),
+    ("019 = a", 1, "octal digits, or no leading zero"),
+    ("a = '\ud800'", 6, "a whole character"),
+    ("a IN ('x', 'y') OR b LIKE '%\udfff'", 29, "a whole character"),
+    ("genre == 'x' AND title = \"y\"", 8, VALUE),
+    ("a b '", 3, AFTER),
     ("a = 9223372036854775808", 5, "an integer of at most 64 bits"),
     ("a = -9223372036854775809", 6, "an integer of at most 64 bits"),
     ("a = " + "9" * 4000, 5, "an integer of at most 64 bits"),
@@ -80,6 +101,13 @@ def test_an_error_points_at_the_column_and_says_what_fits_there(
     assert str(error.value).startswith(f"column {column} of the selector: expected {expected}, found ")
 
 
+def test_a_selector_error_can_be_copied_and_sent_to_another_process() -> None:
+    with pytest.raises(SelectorError) as error:
+        parse("a = = 1")
+    for again in (copy.copy(error.value), pickle.loads(pickle.dumps(error.value))):
+        assert (str(again), again.column, again.expected) == (str(error.value), 5, VALUE)
+
+
 def test_a_selector_error_is_the_callers_mistake() -> None:
     assert issubclass(SelectorError, UsageError)
     assert issubclass(SelectorError, ValueError)
@@ -96,6 +124,7 @@ def test_a_tree_is_read_back_from_its_text(tree: Condition) -> None:
 def test_rubbish_is_refused_with_a_column_inside_the_text(text: str) -> None:
     try:
         parse(text)
+        text.encode()  # what is read can also be stored and sent
     except SelectorError as error:
         assert 1 <= error.column <= len(text) + 1
 
@@ -201,6 +230,17 @@ def test_names_are_java_identifiers_and_may_have_dots(name: str) -> None:
     assert parse(f"{name} = 1").evaluate({name: 1}) is True
 
 
+def test_what_only_looks_like_a_word_of_the_language_in_capitals_is_a_name() -> None:
+    for name in ("ın", "falſe"):
+        check_attributes({name: 1})
+        assert parse(f"{name} = 1").evaluate({name: 1}) is True
+
+
+def test_a_name_that_is_no_text_is_the_callers_mistake() -> None:
+    with pytest.raises(UsageError, match="got 5, which is of type int"):
+        check_attributes({5: 1})  # type: ignore[dict-item]
+
+
 def test_the_words_of_the_language_are_no_names() -> None:
     assert KEYWORDS == RESERVED_WORDS
     for word in sorted(KEYWORDS - {"TRUE", "FALSE"}):
@@ -259,6 +299,15 @@ def test_depth_is_bounded_before_pythons_stack_is(nested: object) -> None:
     for depth in (MAX_DEPTH + 1, 400):
         with pytest.raises(SelectorError, match=f"nesting of at most {MAX_DEPTH}"):
             parse(nested(depth))
+
+
+def test_each_pair_of_parentheses_and_each_operand_of_a_sum_is_a_level() -> None:
+    within = MAX_DEPTH - 1
+    parse("(" * within + "a" + ")" * within)
+    parse("+".join("a" * within) + " = 1")
+    for text in ("(" * MAX_DEPTH + "a" + ")" * MAX_DEPTH, "+".join("a" * MAX_DEPTH) + " = 1"):
+        with pytest.raises(SelectorError, match=f"nesting of at most {MAX_DEPTH}"):
+            parse(text)
 
 
 def test_a_long_row_of_conditions_is_not_deep() -> None:
