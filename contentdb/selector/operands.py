@@ -37,6 +37,8 @@ CATEGORY_KEY = 0  # under which name the single terms of `categories` stand amon
 
 # Guesses, as orders of magnitude, of how many rows a kind of condition leaves; the rarest is walked.
 _EQUAL, _MATCH, _PREFIX, _BETWEEN, _BEYOND, _CONTAINING, _PRESENT = range(1, 8)
+# SQLite nests a row of ANDs as deep as it is long, and no deeper than 1,000; the longest runs tell the most.
+MAX_RUNS = 16
 # Each trigram narrows what the others left, and costs reading one more list.
 MAX_TRIGRAMS = 8
 
@@ -83,7 +85,7 @@ class TextColumn:
         if (exact := wanted.exact()) is not None:
             return self.compared("=", exact)
         runs = wanted.literal_runs()
-        tests = [Fragment(f"instr({self._sql}, ?)", (run,)) for run in runs]
+        tests = [Fragment(f"instr({self._sql}, ?)", (run,)) for run in _most_telling(runs)]
         test = joined("AND", tests) if tests else Fragment(f"{self._sql} IS NOT NULL")
         keys = self._keys(runs)
         return Plan(keys, test, test)
@@ -165,17 +167,16 @@ class AttributeRows:
 
     def listed(self, values: Sequence[Scalar]) -> Plan:
         term = "value = ?" if len(values) == 1 else f"value IN ({','.join('?' * len(values))})"
-        test = Fragment(
-            f"EXISTS (SELECT 1 FROM entry_attributes WHERE name = ? AND {term} AND entry = e.key)",
-            (self.key, *values),
-        )
-        return replace(self._found(term, values, _EQUAL), test=test)
+        plan = self._found(term, values, _EQUAL)
+        sql = f"EXISTS (SELECT 1 FROM entry_attributes WHERE name = ? AND {term} AND entry = e.key)"
+        looked_up = Fragment(sql, (self.key, *values), probes=len(values), weaker=plan.test)
+        return replace(plan, test=joined("AND", [looked_up]))
 
     def like(self, pattern: str, escape: str | None) -> Plan:
         wanted = shape(pattern, escape)
         if (exact := wanted.exact()) is not None:
             return self.compared("=", exact)
-        prefix, runs = wanted.prefix(), wanted.literal_runs()
+        prefix, runs = wanted.prefix(), _most_telling(wanted.literal_runs())
         terms, parameters = [_IS_TEXT], list[object]()
         if prefix:
             terms, parameters = ["value >= ? AND value < x''"], [prefix]
@@ -205,6 +206,10 @@ def _successor(prefix: str) -> str | None:
         return None
     code = ord(stem[-1]) + 1
     return stem[:-1] + chr(0xE000 if 0xD800 <= code <= 0xDFFF else code)
+
+
+def _most_telling(runs: list[str]) -> list[str]:
+    return sorted(dict.fromkeys(runs), key=len, reverse=True)[:MAX_RUNS]
 
 
 def _trigrams(runs: list[str]) -> list[str]:

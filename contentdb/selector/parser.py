@@ -45,6 +45,7 @@ class _Parser:
     def __init__(self, tokens: Iterator[Token]) -> None:
         self._tokens = tokens
         self._token = next(tokens)
+        self._kind = self._token.kind
         self._terms = 0
         self._open = 0  # parentheses and prefixes around what is being read
         self._compared = False  # what was read last is a comparison, behind which no operator fits
@@ -57,10 +58,6 @@ class _Parser:
             raise self._error("AND, OR or the end" if self._compared else "AND, OR, an operator or the end")
         return _condition(part)
 
-    @property
-    def _kind(self) -> str:
-        return self._token.kind
-
     def _take(self) -> Token:
         token = self._token
         if token.kind in _TERMS:
@@ -68,6 +65,7 @@ class _Parser:
             if self._terms > MAX_TERMS:
                 raise self._error(f"at most {MAX_TERMS} names and literals")
         self._token = next(self._tokens, token)
+        self._kind = self._token.kind
         return token
 
     def _expect(self, kind: str, expected: str) -> Token:
