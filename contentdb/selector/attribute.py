@@ -19,8 +19,8 @@ from math import floor, frexp, inf
 from typing import Any, TypeAlias
 
 from contentdb.selector.like import matcher, shape
-from contentdb.selector.normal_form import Number
 from contentdb.selector.postings import GUESS_WEIGHT, Posting
+from contentdb.selector.terms import Number
 
 # Where a row may be kept: the share of entries that would then find it, the table, and the place in it.
 Offer: TypeAlias = tuple[float, dict[Any, Posting], Any]
@@ -102,13 +102,10 @@ class Attribute:
     # -- what selectors want
 
     def by_word(self, word: str | bool, now: int) -> Offer:
-        if len(self._mentioned) < _MAX_WORDS:
-            self._mentioned.add(word)
-        return (
-            self._rate(self._words_seen.get(word, 0), 1 / (2 + len(self._mentioned)), now),
-            self.words,
-            word,
-        )
+        mentioned = self._mentioned
+        if len(mentioned) < _MAX_WORDS:
+            mentioned.add(word)
+        return self._rate(self._words_seen.get(word, 0), 1 / (2 + len(mentioned)), now), self.words, word
 
     def by_pattern(self, place: Pattern, now: int) -> Offer | None:
         posting = self.patterns.get(place)
@@ -119,19 +116,26 @@ class Attribute:
     def by_presence(self, now: int) -> Offer:
         return self._rate(self._seen, 0.5, now), self.present, None
 
-    def by_interval(self, low: Number, high: Number, now: int) -> Offer | None:
+    def by_interval(self, low: Number, high: Number, now: int, below: float) -> Offer | None:
+        """None also if it cannot be rarer than ``below``, which shows before its cell is known."""
         if low == high:
             guess = 1 / (2 + len(self.numbers))
             return self._rate(self._share(low, high), guess, now), self.numbers, low
-        place = cell_of(low, high)
-        if place is None:
+        if low == -inf or high == inf:
             return None
         if low < self._low:
             self._low = low
         if high > self._high:
             self._high = high
-        width = 2.0 ** place[0]
         span = float(self._high) - float(self._low)
+        # No cell is narrower than what it holds.
+        twice = 2 * (float(high) - float(low))
+        if self._rate(0, twice / span if span > 2 * twice else 0.5, now) >= below:
+            return None
+        place = cell_of(low, high)
+        if place is None:
+            return None
+        width = 2.0 ** place[0]
         guess = 2 * width / span if span > 4 * width else 0.5
         start = place[1] * width
         count = self._share(start, start + 2 * width) if self._sorted else 0

@@ -20,8 +20,9 @@ from contentdb.selector import Selector, parse
 from contentdb.selector.attribute import Attribute, Offer
 from contentdb.selector.columns import HAVE_NUMPY, Columns, code
 from contentdb.selector.evaluate import known
-from contentdb.selector.normal_form import Conjunction, conjunctions, each_term, required_names
+from contentdb.selector.normal_form import Conjunction, conjunctions
 from contentdb.selector.postings import Key, Posting, Probe, Rows
+from contentdb.selector.terms import each_term, required_names
 
 _EMPTY: Conjunction = (), ()
 # Most entries have these, so that having one tells nothing.
@@ -124,14 +125,16 @@ class SelectorIndex:
 
     def _add_row(self, conjunction: Conjunction, key: Key) -> int:
         terms, tests = conjunction
-        identity = terms if not tests else conjunction
-        row = self._shared.get(identity)
-        if row is not None:
-            self._rows.add_key(row, key)
-            return row
-        row = self._shared[identity] = self._rows.open(conjunction, key)
+        # Asked and entered at once, because Python hashes a tuple anew each time.
+        row = self._rows.next
+        known_row = self._shared.setdefault(terms if not tests else conjunction, row)
+        if known_row != row:
+            self._rows.add_key(known_row, key)
+            return known_row
+        self._rows.open(conjunction, key)
         for name in _mentioned(conjunction):
-            self._attribute(name).rows += 1
+            attribute = self._attributes.get(name) or self._open_attribute(name)
+            attribute.rows += 1
         if self._columns is not None:
             self._columns.put(row, terms)
         elif self._vectorised and len(self._rows) >= _COLUMNS_FROM_ROWS:
@@ -156,12 +159,10 @@ class SelectorIndex:
                 if self._columns is not None:
                     self._columns.close_views(attribute)
 
-    def _attribute(self, name: str) -> Attribute:
-        attribute = self._attributes.get(name)
-        if attribute is None:
-            attribute = self._attributes[name] = Attribute(name, self._entries)
-            if self._columns is not None:
-                self._columns.open_views(attribute)
+    def _open_attribute(self, name: str) -> Attribute:
+        attribute = self._attributes[name] = Attribute(name, self._entries)
+        if self._columns is not None:
+            self._columns.open_views(attribute)
         return attribute
 
     def _enter(self, row: int, offer: tuple[Attribute, Offer] | None) -> None:
@@ -183,7 +184,7 @@ class SelectorIndex:
             attribute = self._attributes[name]
             offer: Offer | None = None
             if high.__class__ is not str:
-                offer = attribute.by_interval(low, high, now)
+                offer = attribute.by_interval(low, high, now, lowest)
             elif high == "=":
                 offer = attribute.by_word(low, now)
             elif high == "LIKE":

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from contentdb.selector.evaluate import Attributes, Check, prepare
 from contentdb.selector.like import matcher
 from contentdb.selector.nodes import And, Condition
-from contentdb.selector.normal_form import Conjunction, Number, Terms
+from contentdb.selector.normal_form import Conjunction
+from contentdb.selector.terms import Number, Terms
 
 if TYPE_CHECKING:
     from contentdb.selector.attribute import Attribute, Likes, Pattern
@@ -82,20 +83,24 @@ class Rows:
     def __len__(self) -> int:
         return len(self.terms) - len(self._free)
 
-    def open(self, conjunction: Conjunction, key: Key) -> int:
+    @property
+    def next(self) -> int:
+        """The number that the next row will have."""
+        return self._free[-1] if self._free else len(self.terms)
+
+    def open(self, conjunction: Conjunction, key: Key) -> None:
         terms, tests = conjunction
+        row = self.next
         if self._free:
-            row = self._free.pop()
+            self._free.pop()
             self.terms[row], self._keys[row] = terms, key
         else:
-            row = len(self.terms)
             self.terms.append(terms)
             self._keys.append(key)
             self._homes.append(_NOWHERE)
             self._positions.append(0)
         if tests:
             self.tests[row] = tests
-        return row
 
     def close(self, row: int) -> None:
         self.terms[row], self._keys[row], self._homes[row] = (), None, _NOWHERE

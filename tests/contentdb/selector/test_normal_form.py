@@ -10,7 +10,8 @@ from contentdb.selector import parse
 from contentdb.selector.evaluate import prepare
 from contentdb.selector.like import matcher
 from contentdb.selector.nodes import Scalar
-from contentdb.selector.normal_form import MAX_ROWS, Conjunction, conjunctions, each_term, required_names
+from contentdb.selector.normal_form import MAX_ROWS, Conjunction, conjunctions
+from contentdb.selector.terms import each_term, required_names
 from tests.contentdb.selector.strategies import attributes, trees
 
 
