@@ -105,7 +105,8 @@ class Attribute:
         mentioned = self._mentioned
         if len(mentioned) < _MAX_WORDS:
             mentioned.add(word)
-        return self._rate(self._words_seen.get(word, 0), 1 / (2 + len(mentioned)), now), self.words, word
+        weighed = self._words_seen.get(word, 0) + GUESS_WEIGHT / (2 + len(mentioned))
+        return weighed / (now - self._since + GUESS_WEIGHT), self.words, word
 
     def by_pattern(self, place: Pattern, now: int) -> Offer | None:
         posting = self.patterns.get(place)
@@ -127,10 +128,11 @@ class Attribute:
             self._low = low
         if high > self._high:
             self._high = high
-        span = float(self._high) - float(self._low)
+        span = self._high - self._low
         # No cell is narrower than what it holds.
-        twice = 2 * (float(high) - float(low))
-        if self._rate(0, twice / span if span > 2 * twice else 0.5, now) >= below:
+        twice = 2 * (high - low)
+        least = twice / span if span > 2 * twice else 0.5
+        if GUESS_WEIGHT * least >= below * (now - self._since + GUESS_WEIGHT):
             return None
         place = cell_of(low, high)
         if place is None:

@@ -84,7 +84,7 @@ class Columns:
                 highs.append(high)
             elif high == "=":
                 views.append(attributes[name].view + 1)
-                word = float(hash(low) & _CODE_BITS)  # as code() says; a call for each takes too long
+                word = hash(low) & _CODE_BITS  # code(low), but for a call that takes too long
                 lows.append(word)
                 highs.append(word)
         missing = MAX_TERMS - len(views)

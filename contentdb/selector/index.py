@@ -131,17 +131,17 @@ class SelectorIndex:
         if known_row != row:
             self._rows.add_key(known_row, key)
             return known_row
-        self._rows.open(conjunction, key)
+        attributes = self._attributes
         for name in _mentioned(conjunction):
-            attribute = self._attributes.get(name) or self._open_attribute(name)
+            attribute = attributes.get(name) or self._open_attribute(name)
             attribute.rows += 1
+        self._rows.open(row, conjunction, key, self._posting(self._best_offer(conjunction)))
         if self._columns is not None:
             self._columns.put(row, terms)
         elif self._vectorised and len(self._rows) >= _COLUMNS_FROM_ROWS:
-            self._columns = Columns(self._attributes)
+            self._columns = Columns(attributes)
             for at, each in enumerate(self._rows.terms):
                 self._columns.put(at, each)
-        self._enter(row, self._best_offer(conjunction))
         return row
 
     def _remove_row(self, row: int) -> None:
@@ -165,12 +165,11 @@ class SelectorIndex:
             self._columns.open_views(attribute)
         return attribute
 
-    def _enter(self, row: int, offer: tuple[Attribute, Offer] | None) -> None:
-        posting = self._residue
-        if offer is not None:
-            attribute, (_, table, place) = offer
-            posting = table.get(place) or attribute.open(table, place, self._entries)
-        self._rows.enter(row, posting)
+    def _posting(self, offer: tuple[Attribute, Offer] | None) -> Posting:
+        if offer is None:
+            return self._residue
+        attribute, (_, table, place) = offer
+        return table.get(place) or attribute.open(table, place, self._entries)
 
     def _leave(self, row: int) -> None:
         home = self._rows.leave(row)
@@ -180,8 +179,9 @@ class SelectorIndex:
     def _best_offer(self, conjunction: Conjunction) -> tuple[Attribute, Offer] | None:
         """By which term the fewest entries would find these; None if there is none to find them by."""
         now, lowest, best = self._entries, inf, None
+        attributes = self._attributes
         for name, low, high in each_term(conjunction[0]):
-            attribute = self._attributes[name]
+            attribute = attributes[name]
             offer: Offer | None = None
             if high.__class__ is not str:
                 offer = attribute.by_interval(low, high, now, lowest)
@@ -213,7 +213,7 @@ class SelectorIndex:
             offer = self._best_offer((self._rows.terms[row], self._rows.tests.get(row, ())))
             if offer is not None and offer[1][0] < worth_leaving:
                 self._rows.leave(row)
-                self._enter(row, offer)
+                self._rows.enter(row, self._posting(offer))
             else:
                 longest.cursor += 1
 

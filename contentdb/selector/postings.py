@@ -88,17 +88,19 @@ class Rows:
         """The number that the next row will have."""
         return self._free[-1] if self._free else len(self.terms)
 
-    def open(self, conjunction: Conjunction, key: Key) -> None:
+    def open(self, row: int, conjunction: Conjunction, key: Key, posting: Posting) -> None:
+        """Keep it under the next number, in this posting."""
         terms, tests = conjunction
-        row = self.next
         if self._free:
             self._free.pop()
             self.terms[row], self._keys[row] = terms, key
+            self.enter(row, posting)
         else:
             self.terms.append(terms)
             self._keys.append(key)
-            self._homes.append(_NOWHERE)
-            self._positions.append(0)
+            self._homes.append(posting)
+            self._positions.append(len(posting.rows))
+            posting.rows.append(row)
         if tests:
             self.tests[row] = tests
 
