@@ -180,7 +180,8 @@ class Attribute:
             hits.append(posting)
         if self._trigrams and isinstance(word, str):
             self._hit_patterns(word, hits, likes)
-        hits.extend(self.present.values())
+        if self.present:
+            hits.extend(self.present.values())
 
     def hit_by_number(self, number: Number, hits: list[Posting], now: int) -> None:
         recent = self._recent
@@ -197,16 +198,17 @@ class Attribute:
             posting = self.numbers.get(number)
             if posting is not None:
                 hits.append(posting)
-        cells = self.cells
+        find = self.cells.get
         for level in self._levels:
             place = number * 2.0**-level
             if -_FARTHEST_CELL <= place <= _FARTHEST_CELL:
                 cell = floor(place)
-                if (level, cell) in cells:
-                    hits.append(cells[level, cell])
-                if (level, cell - 1) in cells:
-                    hits.append(cells[level, cell - 1])
-        hits.extend(self.present.values())
+                if (posting := find((level, cell))) is not None:
+                    hits.append(posting)
+                if (posting := find((level, cell - 1))) is not None:
+                    hits.append(posting)
+        if self.present:
+            hits.extend(self.present.values())
 
     def _fade(self, now: int) -> None:
         """What is long ago counts less: what was seen so far counts half, and words seen once not at all."""

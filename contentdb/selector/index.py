@@ -89,7 +89,7 @@ class SelectorIndex:
 
     def match(self, attributes: Mapping[str, object]) -> set[Key]:
         """The keys of all selectors that are true for these attributes."""
-        probe = Probe({}, {}, {}, attributes)
+        probe = numbers, words, likes, _ = Probe({}, {}, {}, attributes)
         hits = [self._residue] if self._residue.rows else []
         now, seen = self._entries, list[tuple[int, Any]]()
         for name, value in attributes.items():
@@ -97,12 +97,12 @@ class SelectorIndex:
             if attribute is None:
                 continue  # no term mentions it, and tests look into the attributes themselves
             scalar = known(value)
-            if isinstance(scalar, str | bool):
-                probe.words[name] = scalar
+            if isinstance(scalar, (str, bool)):
+                words[name] = scalar
                 seen.append((attribute.view + 1, code(scalar)))
-                attribute.hit_by_word(scalar, hits, probe.likes, now)
+                attribute.hit_by_word(scalar, hits, likes, now)
             elif scalar is not None:
-                probe.numbers[name] = scalar
+                numbers[name] = scalar
                 seen.append((attribute.view, scalar))
                 attribute.hit_by_number(scalar, hits, now)
         self._entries += 1
