@@ -124,13 +124,15 @@ class Attribute:
             return self._rate(self._share(low, high), guess, now), self.numbers, low
         if low == -inf or high == inf:
             return None
-        if low < self._low:
-            self._low = low
-        if high > self._high:
-            self._high = high
+        # What is next to the largest double is an integer, twice which is too large for any.
+        start, end = float(low), float(high)
+        if start < self._low:
+            self._low = start
+        if end > self._high:
+            self._high = end
         span = self._high - self._low
         # No cell is narrower than what it holds.
-        twice = 2 * (high - low)
+        twice = 2 * (end - start)
         least = twice / span if span > 2 * twice else 0.5
         if GUESS_WEIGHT * least >= below * (now - self._since + GUESS_WEIGHT):
             return None

@@ -198,6 +198,18 @@ def test_values_that_no_attribute_can_hold_count_as_absent() -> None:
     assert index.match({"a": float("inf")}) == index.match({"a": 2**70}) == index.match({"a": [1]}) == {1}
 
 
+@both_kinds
+def test_intervals_between_the_largest_numbers_are_found(vectorised: bool) -> None:
+    index, selectors = SelectorIndex(vectorised=vectorised), dict[int, Selector]()
+    limits = ["-1.7976931348623157e308", "-9223372036854775808", "0", "1e300", "1.7976931348623157e308"]
+    texts = [f"a {above} {low} AND a < {high}" for above in (">", ">=") for low in limits for high in limits]
+    for key, text in enumerate(texts):
+        selectors[key] = parse(text)
+        index.add(key, selectors[key])
+    for value in (-1.7976931348623157e308, -(2**63), 0, 1.5, 1e300, 1.7976931348623157e308):
+        assert index.match({"a": value}) == matching(selectors, {"a": value})
+
+
 def test_a_time_is_found_as_the_integer_it_is() -> None:
     index = SelectorIndex()
     index.add(1, "published BETWEEN 1000 AND 2000")
