@@ -46,10 +46,15 @@ def check_attributes(attributes: Mapping[str, AttributeValue]) -> None:
 
 # The names that apps in use here have given their attributes; each is at most 64 characters.
 @lru_cache(maxsize=1024)
-def _check_name(name: str) -> None:
+def _check_name(name: object) -> None:
+    if not isinstance(name, str):
+        raise UsageError(
+            f"an attribute's name is a str; got {name!r}, which is of type {type(name).__name__}"
+        )
     if not name.isidentifier() or len(name) > MAX_ATTRIBUTE_NAME_CHARACTERS:
         raise UsageError(f"an attribute's name is a word of letters, digits and _; got {name[:80]!r}")
-    if name.upper() in RESERVED_WORDS:
+    # The capitals of some other letters are ASCII; to a selector, words with them are names.
+    if name.isascii() and name.upper() in RESERVED_WORDS:
         raise UsageError(f"{name!r} is a word of the selector language; give the attribute another name")
     if name in BUILT_IN_IDENTIFIERS:
         raise UsageError(f"{name!r} is built in; give the attribute another name")

@@ -19,8 +19,8 @@ from math import floor, frexp, inf
 from typing import Any, TypeAlias
 
 from contentdb.selector.like import matcher, shape
-from contentdb.selector.normal_form import Number
 from contentdb.selector.postings import GUESS_WEIGHT, Posting
+from contentdb.selector.terms import Number
 
 # Where a row may be kept: the share of entries that would then find it, the table, and the place in it.
 Offer: TypeAlias = tuple[float, dict[Any, Posting], Any]
@@ -102,13 +102,11 @@ class Attribute:
     # -- what selectors want
 
     def by_word(self, word: str | bool, now: int) -> Offer:
-        if len(self._mentioned) < _MAX_WORDS:
-            self._mentioned.add(word)
-        return (
-            self._rate(self._words_seen.get(word, 0), 1 / (2 + len(self._mentioned)), now),
-            self.words,
-            word,
-        )
+        mentioned = self._mentioned
+        if len(mentioned) < _MAX_WORDS:
+            mentioned.add(word)
+        weighed = self._words_seen.get(word, 0) + GUESS_WEIGHT / (2 + len(mentioned))
+        return weighed / (now - self._since + GUESS_WEIGHT), self.words, word
 
     def by_pattern(self, place: Pattern, now: int) -> Offer | None:
         posting = self.patterns.get(place)
@@ -119,19 +117,29 @@ class Attribute:
     def by_presence(self, now: int) -> Offer:
         return self._rate(self._seen, 0.5, now), self.present, None
 
-    def by_interval(self, low: Number, high: Number, now: int) -> Offer | None:
+    def by_interval(self, low: Number, high: Number, now: int, below: float) -> Offer | None:
+        """None also if it cannot be rarer than ``below``, which shows before its cell is known."""
         if low == high:
             guess = 1 / (2 + len(self.numbers))
             return self._rate(self._share(low, high), guess, now), self.numbers, low
+        if low == -inf or high == inf:
+            return None
+        # What is next to the largest double is an integer, twice which is too large for any.
+        start, end = float(low), float(high)
+        if start < self._low:
+            self._low = start
+        if end > self._high:
+            self._high = end
+        span = self._high - self._low
+        # No cell is narrower than what it holds.
+        twice = 2 * (end - start)
+        least = twice / span if span > 2 * twice else 0.5
+        if GUESS_WEIGHT * least >= below * (now - self._since + GUESS_WEIGHT):
+            return None
         place = cell_of(low, high)
         if place is None:
             return None
-        if low < self._low:
-            self._low = low
-        if high > self._high:
-            self._high = high
         width = 2.0 ** place[0]
-        span = float(self._high) - float(self._low)
         guess = 2 * width / span if span > 4 * width else 0.5
         start = place[1] * width
         count = self._share(start, start + 2 * width) if self._sorted else 0
@@ -174,7 +182,8 @@ class Attribute:
             hits.append(posting)
         if self._trigrams and isinstance(word, str):
             self._hit_patterns(word, hits, likes)
-        hits.extend(self.present.values())
+        if self.present:
+            hits.extend(self.present.values())
 
     def hit_by_number(self, number: Number, hits: list[Posting], now: int) -> None:
         recent = self._recent
@@ -191,16 +200,17 @@ class Attribute:
             posting = self.numbers.get(number)
             if posting is not None:
                 hits.append(posting)
-        cells = self.cells
+        find = self.cells.get
         for level in self._levels:
             place = number * 2.0**-level
             if -_FARTHEST_CELL <= place <= _FARTHEST_CELL:
                 cell = floor(place)
-                if (level, cell) in cells:
-                    hits.append(cells[level, cell])
-                if (level, cell - 1) in cells:
-                    hits.append(cells[level, cell - 1])
-        hits.extend(self.present.values())
+                if (posting := find((level, cell))) is not None:
+                    hits.append(posting)
+                if (posting := find((level, cell - 1))) is not None:
+                    hits.append(posting)
+        if self.present:
+            hits.extend(self.present.values())
 
     def _fade(self, now: int) -> None:
         """What is long ago counts less: what was seen so far counts half, and words seen once not at all."""

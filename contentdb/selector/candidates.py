@@ -8,30 +8,39 @@ sets in full before it looked at the first row.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import cast
+from dataclasses import dataclass, replace
+from typing import Optional, cast
 
 # How many rows a select with these parameters gives, counted no further than the limit.
 Count = Callable[[str, Sequence[object], int], int]
 # Most questions have a rare condition, which shows after few rows; only else it is worth counting on.
 _COUNT_TO = (100, 10_000)
+# A few selects are walked whatever they give; more of them only if they give less than this together.
+_FEW, _MANY = 8, 100_000
 
 # SQLite's parser has a stack of 100, of which a pair of parentheses with an operator takes three.
 MAX_SQL_DEPTH = 16
 # SQLite takes 32,766 parameters in a statement and 500 selects in a union; the caller wants some as well.
 MAX_PARAMETERS = 8_000
 MAX_UNION = 200
+# A probe costs a row a microsecond, to evaluate the selector costs it about ten.
+MAX_PROBES = 16
 # FTS5 nests its queries no deeper than 256; long before that, another term narrows nothing.
 MAX_MERGED = 16
 
 
 @dataclass(frozen=True, slots=True)
 class Fragment:
-    """A piece of SQL with its parameters, and how deep it nests."""
+    """A piece of SQL with its parameters, and how deep it nests.
+
+    ``probes`` is how often it looks into another table for a row, ``weaker`` a superset that never does.
+    """
 
     sql: str
     parameters: tuple[object, ...] = ()
     depth: int = 1
+    probes: int = 0
+    weaker: Optional["Fragment"] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +114,7 @@ def all_of(plans: Sequence[Plan], count: Count | None = None) -> Plan:
     return Plan(driver.keys, test, rest)
 
 
-def any_of(plans: Sequence[Plan]) -> Plan:
+def any_of(plans: Sequence[Plan], count: Count | None = None) -> Plan:
     """What is in at least one plan."""
     if EVERYTHING in plans:
         return EVERYTHING
@@ -113,44 +122,70 @@ def any_of(plans: Sequence[Plan]) -> Plan:
     if len(plans) < 2:
         return plans[0] if plans else NOTHING
     test = joined("OR", [plan.test for plan in plans])
-    keys = [plan.keys for plan in plans if plan.keys is not None]
-    selects = tuple(select for each in keys for select in each.selects)
-    if len(keys) < len(plans) or len(selects) > MAX_UNION:
-        return tested(test)
-    rest = _TRUE if all(plan.rest == _TRUE for plan in plans) else test
-    return Plan(Keys(selects, sum(each.rank for each in keys)), test, rest)
+    found = [plan.keys for plan in plans if plan.keys is not None]
+    selects = tuple(dict.fromkeys(select for each in found for select in each.selects))
+    keys = Keys(selects, sum(each.rank for each in found))
+    if len(found) == len(plans) and not _overlap(keys, count):
+        rest = _TRUE if all(plan.rest == _TRUE for plan in plans) else test
+        return Plan(keys, test, rest)
+    if count is not None and found and rows_of(keys, count, _COUNT_TO[-1]) < _COUNT_TO[-1]:
+        # Every row will be looked at. What is rare is better collected once than looked for in each of them.
+        others = [plan.test for plan in plans if plan.keys is None]
+        test = joined("OR", [_among(keys), *others])
+    return tested(test)
+
+
+def _overlap(keys: Keys, count: Count | None) -> bool:
+    """Would the selects give the same common entries over and over, as in `a > 1 OR a > 2 OR ...`?"""
+    return len(keys.selects) > _FEW and count is not None and rows_of(keys, count, _MANY) >= _MANY
 
 
 def rows_of(keys: Keys, count: Count, limit: int) -> int:
-    return sum(count(select.sql, select.parameters, limit) for select in keys.selects)
+    """How many rows these give in all, counted no further than the limit."""
+    rows = 0
+    for select in keys.selects:
+        if rows < limit:
+            rows += count(select.sql, select.parameters, limit - rows)
+    return rows
 
 
 def joined(operator: str, tests: Sequence[Fragment]) -> Fragment:
     """The tests joined in pairs of pairs: in a row, SQLite would count each of them as one level more."""
     level = list(dict.fromkeys(tests))
+    probes = sum(test.probes for test in level)
+    weaker = joined(operator, [test.weaker or test for test in level]) if probes else None
+    if weaker is not None and probes > MAX_PROBES:
+        return weaker
     if operator == "AND":
         level = [test for test in level if test != _TRUE] or [_TRUE]
     while len(level) > 1:
         pairs = zip(level[::2], level[1::2], strict=False)
         odd = level[len(level) - len(level) % 2 :]
         level = [_pair(operator, left, right) for left, right in pairs] + odd
-    return level[0]
+    return replace(level[0], probes=probes, weaker=weaker) if probes else level[0]
 
 
 def statement(plan: Plan) -> Fragment:
     """The condition on ``e`` that the plan stands for."""
     parts = [plan.rest]
     if plan.keys is not None:
-        selects = plan.keys.selects
-        union = " UNION ALL ".join(select.sql for select in selects)
-        parameters = tuple(value for select in selects for value in select.parameters)
-        parts.insert(0, Fragment(f"e.key IN ({union})", parameters))
+        parts.insert(0, _among(plan.keys))
     # Keys first: if not all fits into a statement, they alone do more than the tests alone.
     kept: list[Fragment] = []
     for part in parts:
         if sum(len(each.parameters) for each in [*kept, part]) <= MAX_PARAMETERS:
             kept.append(part)
     return joined("AND", kept)
+
+
+def _among(keys: Keys) -> Fragment:
+    selects = [select.sql for select in keys.selects]
+    if len(selects) > MAX_UNION:
+        some = (selects[at : at + MAX_UNION] for at in range(0, len(selects), MAX_UNION))
+        selects = [f"SELECT * FROM ({' UNION ALL '.join(each)})" for each in some]
+    parameters = tuple(value for select in keys.selects for value in select.parameters)
+    # Deeper than it looks, by the selects inside.
+    return Fragment(f"e.key IN ({' UNION ALL '.join(selects)})", parameters, depth=3)
 
 
 def _pair(operator: str, left: Fragment, right: Fragment) -> Fragment:

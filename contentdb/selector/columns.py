@@ -13,7 +13,7 @@ from struct import Struct
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from contentdb.selector.attribute import Attribute
-from contentdb.selector.normal_form import Terms, each_term
+from contentdb.selector.terms import Terms, each_term
 
 if TYPE_CHECKING:
     import numpy
@@ -30,8 +30,9 @@ _ALL_HOLD = 0x01010101
 # All of these are different in single precision.
 _CODE_BITS = 2**24 - 1
 # View 0 is always 0: the place of terms that a row does not have.
-_NO_TERMS = [([0] * (4 - has), [-inf] * (4 - has), [inf] * (4 - has)) for has in range(MAX_TERMS + 1)]
-_FOUR_INTEGERS, _FOUR_FLOATS = Struct("4i"), Struct("4f")
+_NO_VIEWS, _NO_LOWS, _NO_HIGHS = [0] * MAX_TERMS, [-inf] * MAX_TERMS, [inf] * MAX_TERMS
+_ROW_BYTES = Struct("4i").size
+_pack_integers, _pack_floats = Struct("4i").pack_into, Struct("4f").pack_into
 # Room is made for a quarter more rows, and at least these.
 _MORE_ROWS = 1_024
 
@@ -83,26 +84,30 @@ class Columns:
                 highs.append(high)
             elif high == "=":
                 views.append(attributes[name].view + 1)
-                lows.append(word := code(low))
+                word = hash(low) & _CODE_BITS  # code(low), but for a call that takes too long
+                lows.append(word)
                 highs.append(word)
-        missing = _NO_TERMS[len(views)] if len(views) < MAX_TERMS else _NO_TERMS[MAX_TERMS]
-        views += missing[0]
-        lows += missing[1]
-        highs += missing[2]
-        at = row * _FOUR_INTEGERS.size
+        missing = MAX_TERMS - len(views)
+        if missing > 0:
+            views += _NO_VIEWS[:missing]
+            lows += _NO_LOWS[:missing]
+            highs += _NO_HIGHS[:missing]
+        elif missing < 0:
+            del views[MAX_TERMS:], lows[MAX_TERMS:], highs[MAX_TERMS:]
+        at = row * _ROW_BYTES
         if at >= len(self._views):
             self._grow()
-        _FOUR_INTEGERS.pack_into(self._views, at, *views[:MAX_TERMS])
+        _pack_integers(self._views, at, *views)
         try:
-            _FOUR_FLOATS.pack_into(self._lows, at, *lows[:MAX_TERMS])
-            _FOUR_FLOATS.pack_into(self._highs, at, *highs[:MAX_TERMS])
+            _pack_floats(self._lows, at, *lows)
+            _pack_floats(self._highs, at, *highs)
         except OverflowError:  # array() rounds to infinity what single precision cannot hold
-            _FOUR_FLOATS.pack_into(self._lows, at, *array("f", lows[:MAX_TERMS]))
-            _FOUR_FLOATS.pack_into(self._highs, at, *array("f", highs[:MAX_TERMS]))
+            _pack_floats(self._lows, at, *array("f", lows))
+            _pack_floats(self._highs, at, *array("f", highs))
 
     def _grow(self) -> None:
         self._arrays = None
-        more = bytes(_FOUR_INTEGERS.size * (_MORE_ROWS + len(self._views) // _FOUR_INTEGERS.size // 4))
+        more = bytes(_ROW_BYTES * (_MORE_ROWS + len(self._views) // _ROW_BYTES // 4))
         for column in (self._views, self._lows, self._highs):
             column += more
 

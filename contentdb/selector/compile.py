@@ -73,6 +73,8 @@ def identifiers(tree: nodes.Expression | None) -> set[str]:
             return identifiers(left) | identifiers(right)
         case nodes.Between(operand, low, high, _):
             return identifiers(operand) | identifiers(low) | identifiers(high)
+        case nodes.In(operand, values, _):
+            return identifiers(operand).union(*map(identifiers, values))
         case nodes.And(operands) | nodes.Or(operands):
             return {name for each in operands for name in identifiers(each)}
         case nodes.Literal() | None:
@@ -95,7 +97,7 @@ class _Compiler:
             case nodes.And(operands):
                 return all_of([self.true(each) for each in operands], self._count)
             case nodes.Or(operands):
-                return any_of([self.true(each) for each in operands])
+                return self._any(operands, wanted=True)
             case nodes.Not(operand):
                 return self.false(operand)
             case nodes.Literal(constant):
@@ -107,7 +109,7 @@ class _Compiler:
         """Entries for which this may be false: not the others, for those between are unknown."""
         match node:
             case nodes.And(operands):
-                return any_of([self.false(each) for each in operands])
+                return self._any(operands, wanted=False)
             case nodes.Or(operands):
                 return all_of([self.false(each) for each in operands], self._count)
             case nodes.Not(operand):
@@ -117,14 +119,33 @@ class _Compiler:
             case _:
                 return self._leaf(node, wanted=False)
 
+    def _any(self, operands: tuple[nodes.Condition, ...], wanted: bool) -> Plan:
+        """Entries for which one of these may be as wanted. All values that one name may equal make one list:
+        SQLite then walks its index once, where a row of comparisons would take a select for each."""
+        lists: dict[str, list[nodes.Scalar]] = {}
+        others: list[nodes.Condition] = []
+        for each in operands:
+            match each:
+                case nodes.Comparison(op, nodes.Identifier(name), nodes.Literal(value)) if op == (
+                    "=" if wanted else "<>"
+                ):
+                    lists.setdefault(name, []).append(value)
+                case nodes.In(nodes.Identifier(name)) if wanted is not each.negated and each.constants():
+                    lists.setdefault(name, []).extend(each.constants() or ())
+                case _:
+                    others.append(each)
+        listed = [rows.listed(values) for name, values in lists.items() if (rows := self._operand(name))]
+        plans = [self.true(each) if wanted else self.false(each) for each in others]
+        return any_of([*listed, *plans], self._count)
+
     def _leaf(self, node: nodes.Condition, wanted: bool) -> Plan:
         match node:
             case nodes.Comparison(op, left, right):
                 return self._comparison(op if wanted else _OPPOSITE[op], left, right)
             case nodes.Between(operand, low, high, negated):
                 return self._between(operand, low, high, wanted is not negated)
-            case nodes.In(operand, values, negated):
-                return self._in(operand, values, wanted is not negated)
+            case nodes.In():
+                return self._in(node, wanted is not node.negated)
             case nodes.Like(operand, pattern, escape, negated):
                 return self._like(operand, pattern, escape, wanted is not negated)
             case nodes.IsNull(nodes.Identifier(name), negated):
@@ -172,7 +193,8 @@ class _Compiler:
         self, operand: nodes.Expression, low: nodes.Expression, high: nodes.Expression, wanted: bool
     ) -> Plan:
         if not wanted:
-            return any_of([self._comparison("<", operand, low), self._comparison(">", operand, high)])
+            beyond = [self._comparison("<", operand, low), self._comparison(">", operand, high)]
+            return any_of(beyond, self._count)
         if isinstance(low, nodes.Literal) and isinstance(high, nodes.Literal):
             rows = self._operand(operand.name) if isinstance(operand, nodes.Identifier) else None
             if isinstance(rows, AttributeRows):
@@ -180,15 +202,16 @@ class _Compiler:
         bounds = [self._comparison(">=", operand, low), self._comparison("<=", operand, high)]
         return all_of(bounds, self._count)
 
-    def _in(self, operand: nodes.Expression, values: tuple[nodes.Scalar, ...], wanted: bool) -> Plan:
-        if isinstance(operand, nodes.Identifier):
-            rows = self._operand(operand.name)
-            if rows is None:
-                return NOTHING
-            return rows.listed(values) if wanted else rows.present()
-        if wanted and len(values) == 1:
-            return self._comparison("=", operand, nodes.Literal(values[0]))
-        return self._present(operand)
+    def _in(self, node: nodes.In, wanted: bool) -> Plan:
+        if not wanted:
+            # Unless one is equal, a single value that is unknown leaves the answer open.
+            return self._present(node.operand, *node.values)
+        if isinstance(node.operand, nodes.Identifier) and (constants := node.constants()) is not None:
+            rows = self._operand(node.operand.name)
+            return rows.listed(constants) if rows else NOTHING
+        if len(node.values) == 1:
+            return self._comparison("=", node.operand, node.values[0])
+        return self._present(node.operand)
 
     def _like(self, operand: nodes.Expression, pattern: str, escape: str | None, wanted: bool) -> Plan:
         if not isinstance(operand, nodes.Identifier):

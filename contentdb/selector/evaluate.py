@@ -41,7 +41,8 @@ def known(value: object) -> nodes.Scalar | None:
     if isinstance(value, int) and not isinstance(value, bool):
         return value if MIN_INTEGER <= value <= MAX_INTEGER else None
     if isinstance(value, float):
-        return value if value - value == 0 else None
+        # A subclass may answer comparisons with truths of its own, as numpy's doubles do.
+        return float(value) if value - value == 0 else None
     return value if isinstance(value, str) else None
 
 
@@ -93,7 +94,10 @@ def _check(node: nodes.Condition) -> Check:
         case nodes.Between(operand, low, high, negated):
             return _negated(_between(_value(operand), _value(low), _value(high)), negated)
         case nodes.In(operand, values, negated):
-            return _negated(_in(_value(operand), values), negated)
+            constants = node.constants()
+            if constants is not None:
+                return _negated(_in(_value(operand), constants), negated)
+            return _negated(_in_computed(_value(operand), [_value(each) for each in values]), negated)
         case nodes.Like(operand, pattern, escape, negated):
             return _negated(_like(_value(operand), matcher(pattern, escape)), negated)
         case nodes.IsNull(operand, negated) | nodes.IsUnknown(operand, negated):
@@ -192,6 +196,23 @@ def _in(operand: Value, values: tuple[nodes.Scalar, ...]) -> Check:
         if alike is None:
             return None
         return True if value in alike else otherwise
+
+    return check
+
+
+def _in_computed(operand: Value, values: list[Value]) -> Check:
+    def check(attributes: Attributes) -> Truth:
+        value = operand(attributes)
+        if value is None:
+            return None
+        result: Truth = False
+        for each in values:
+            truth = compare("=", value, each(attributes))
+            if truth is True:
+                return True
+            if truth is None:
+                result = None
+        return result
 
     return check
 

@@ -20,9 +20,9 @@ from contentdb.selector import Selector, parse
 from contentdb.selector.attribute import Attribute, Offer
 from contentdb.selector.columns import HAVE_NUMPY, Columns, code
 from contentdb.selector.evaluate import known
-from contentdb.selector.nodes import Comparison, Condition, Identifier, In, IsNull, Literal, Not
-from contentdb.selector.normal_form import Conjunction, conjunctions, each_term, required_names
+from contentdb.selector.normal_form import Conjunction, conjunctions
 from contentdb.selector.postings import Key, Posting, Probe, Rows
+from contentdb.selector.terms import each_term, required_names
 
 _EMPTY: Conjunction = (), ()
 # Most entries have these, so that having one tells nothing.
@@ -89,7 +89,7 @@ class SelectorIndex:
 
     def match(self, attributes: Mapping[str, object]) -> set[Key]:
         """The keys of all selectors that are true for these attributes."""
-        probe = Probe({}, {}, {}, attributes)
+        probe = numbers, words, likes, _ = Probe({}, {}, {}, attributes)
         hits = [self._residue] if self._residue.rows else []
         now, seen = self._entries, list[tuple[int, Any]]()
         for name, value in attributes.items():
@@ -97,12 +97,12 @@ class SelectorIndex:
             if attribute is None:
                 continue  # no term mentions it, and tests look into the attributes themselves
             scalar = known(value)
-            if isinstance(scalar, str | bool):
-                probe.words[name] = scalar
+            if isinstance(scalar, (str, bool)):
+                words[name] = scalar
                 seen.append((attribute.view + 1, code(scalar)))
-                attribute.hit_by_word(scalar, hits, probe.likes, now)
+                attribute.hit_by_word(scalar, hits, likes, now)
             elif scalar is not None:
-                probe.numbers[name] = scalar
+                numbers[name] = scalar
                 seen.append((attribute.view, scalar))
                 attribute.hit_by_number(scalar, hits, now)
         self._entries += 1
@@ -125,33 +125,30 @@ class SelectorIndex:
 
     def _add_row(self, conjunction: Conjunction, key: Key) -> int:
         terms, tests = conjunction
-        identity = terms if not tests else conjunction
-        shareable = not tests or all(map(_is_shareable, tests))
-        if shareable:
-            row = self._shared.get(identity)
-            if row is not None:
-                self._rows.add_key(row, key)
-                return row
-        row = self._rows.open(conjunction, key)
-        if shareable:
-            self._shared[identity] = row
+        # Asked and entered at once, because Python hashes a tuple anew each time.
+        row = self._rows.next
+        known_row = self._shared.setdefault(terms if not tests else conjunction, row)
+        if known_row != row:
+            self._rows.add_key(known_row, key)
+            return known_row
+        attributes = self._attributes
         for name in _mentioned(conjunction):
-            self._attribute(name).rows += 1
+            attribute = attributes.get(name) or self._open_attribute(name)
+            attribute.rows += 1
+        self._rows.open(row, conjunction, key, self._posting(self._best_offer(conjunction)))
         if self._columns is not None:
             self._columns.put(row, terms)
         elif self._vectorised and len(self._rows) >= _COLUMNS_FROM_ROWS:
-            self._columns = Columns(self._attributes)
+            self._columns = Columns(attributes)
             for at, each in enumerate(self._rows.terms):
                 self._columns.put(at, each)
-        self._enter(row, self._best_offer(conjunction))
         return row
 
     def _remove_row(self, row: int) -> None:
         rows = self._rows
         conjunction = rows.terms[row], rows.tests.get(row, ())
         identity = conjunction if conjunction[1] else conjunction[0]
-        if self._shared.get(identity) == row:
-            del self._shared[identity]
+        del self._shared[identity]
         self._leave(row)
         rows.close(row)
         for name in _mentioned(conjunction):
@@ -162,20 +159,17 @@ class SelectorIndex:
                 if self._columns is not None:
                     self._columns.close_views(attribute)
 
-    def _attribute(self, name: str) -> Attribute:
-        attribute = self._attributes.get(name)
-        if attribute is None:
-            attribute = self._attributes[name] = Attribute(name, self._entries)
-            if self._columns is not None:
-                self._columns.open_views(attribute)
+    def _open_attribute(self, name: str) -> Attribute:
+        attribute = self._attributes[name] = Attribute(name, self._entries)
+        if self._columns is not None:
+            self._columns.open_views(attribute)
         return attribute
 
-    def _enter(self, row: int, offer: tuple[Attribute, Offer] | None) -> None:
-        posting = self._residue
-        if offer is not None:
-            attribute, (_, table, place) = offer
-            posting = table.get(place) or attribute.open(table, place, self._entries)
-        self._rows.enter(row, posting)
+    def _posting(self, offer: tuple[Attribute, Offer] | None) -> Posting:
+        if offer is None:
+            return self._residue
+        attribute, (_, table, place) = offer
+        return table.get(place) or attribute.open(table, place, self._entries)
 
     def _leave(self, row: int) -> None:
         home = self._rows.leave(row)
@@ -185,11 +179,12 @@ class SelectorIndex:
     def _best_offer(self, conjunction: Conjunction) -> tuple[Attribute, Offer] | None:
         """By which term the fewest entries would find these; None if there is none to find them by."""
         now, lowest, best = self._entries, inf, None
+        attributes = self._attributes
         for name, low, high in each_term(conjunction[0]):
-            attribute = self._attributes[name]
+            attribute = attributes[name]
             offer: Offer | None = None
             if high.__class__ is not str:
-                offer = attribute.by_interval(low, high, now)
+                offer = attribute.by_interval(low, high, now, lowest)
             elif high == "=":
                 offer = attribute.by_word(low, now)
             elif high == "LIKE":
@@ -218,7 +213,7 @@ class SelectorIndex:
             offer = self._best_offer((self._rows.terms[row], self._rows.tests.get(row, ())))
             if offer is not None and offer[1][0] < worth_leaving:
                 self._rows.leave(row)
-                self._enter(row, offer)
+                self._rows.enter(row, self._posting(offer))
             else:
                 longest.cursor += 1
 
@@ -229,14 +224,3 @@ def _mentioned(conjunction: Conjunction) -> Iterator[str] | tuple[str, ...]:
     if not tests:
         return terms[::3]
     return chain(terms[::3], *map(required_names, tests))
-
-
-def _is_shareable(test: Condition) -> bool:
-    """Do equal trees mean the same? Not with arithmetic: 1 equals 1.0, but ``a + 1`` can overflow."""
-    if isinstance(test, Not):
-        return _is_shareable(test.operand)
-    if isinstance(test, In | IsNull):
-        return isinstance(test.operand, Identifier)
-    if isinstance(test, Comparison):
-        return isinstance(test.left, Identifier) and isinstance(test.right, Literal | Identifier)
-    return False

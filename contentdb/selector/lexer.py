@@ -2,6 +2,7 @@
 
 import re
 import unicodedata
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from contentdb.errors import UsageError
@@ -15,6 +16,7 @@ KEYWORDS = frozenset({"NULL", "TRUE", "FALSE", "NOT", "AND", "OR", "BETWEEN", "L
 _SPACE = re.compile(r"[ \t\f\r\n]*")
 _ASCII_WORD = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]*")
 _STRING = re.compile(r"'((?:[^']|'')*+)'")
+_HALF_CHARACTER = re.compile("[\ud800-\udfff]")
 _DECIMAL = re.compile(
     r"((?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)[eE][+-]?[0-9]+|[0-9]+\.[0-9]*|\.[0-9]+)(?:[fFdD](?![\w$]))?"
     r"|([0-9]+)[fFdD](?![\w$])"
@@ -31,6 +33,11 @@ class SelectorError(UsageError):
         super().__init__(f"column {column} of the selector: expected {expected}, found {found}")
         self.column = column
         self.expected = expected
+        self._found = found
+
+    def __reduce__(self) -> tuple[type["SelectorError"], tuple[int, str, str]]:
+        # An exception is copied and pickled by its arguments, which are the finished message by now.
+        return SelectorError, (self.column, self.expected, self._found)
 
 
 class Token(NamedTuple):
@@ -42,18 +49,19 @@ class Token(NamedTuple):
     text: str
 
 
-def tokenise(text: str) -> list[Token]:
-    """All tokens, closed by one of kind ``end``; raises SelectorError at the first that is none."""
+def tokenise(text: str) -> Iterator[Token]:
+    """All tokens, closed by one of kind ``end``; raises SelectorError at the first that is none.
+
+    One by one, so that who reads them complains first about what is wrong first.
+    """
     if len(text) > MAX_CHARACTERS:
         raise SelectorError(MAX_CHARACTERS + 1, f"at most {MAX_CHARACTERS} characters", f"{len(text)}")
-    tokens = []
     position = _skip_space(text, 0)
     while position < len(text):
         token = _token(text, position)
-        tokens.append(token)
+        yield token
         position = _skip_space(text, position + len(token.text))
-    tokens.append(Token("end", "", len(text) + 1, ""))
-    return tokens
+    yield Token("end", "", len(text) + 1, "")
 
 
 def _skip_space(text: str, position: int) -> int:
@@ -80,6 +88,11 @@ def _string(text: str, position: int) -> Token:
     match = _STRING.match(text, position)
     if match is None:
         raise SelectorError(len(text) + 1, f"the quote that closes column {position + 1}", "the end")
+    # It could be neither stored nor sent: no encoding has half a character.
+    if half := _HALF_CHARACTER.search(match.group()):
+        raise SelectorError(
+            position + half.start() + 1, "a whole character", f"half of one, {half.group()!r}"
+        )
     return Token("string", match.group(1).replace("''", "'"), position + 1, match.group())
 
 
@@ -91,7 +104,9 @@ def _number(text: str, position: int) -> Token:
         return Token("number", value, position + 1, match.group())
     integer = _INTEGER.match(text, position)
     if integer is None or text[integer.end() : integer.end() + 1].isdigit():
-        raise SelectorError(position + 1, "a number", repr(text[position : position + 10]))
+        is_octal = integer is not None and integer.group() == "0"
+        expected = "octal digits, or no leading zero" if is_octal else "a number"
+        raise SelectorError(position + 1, expected, repr(text[position : position + 10]))
     return _integer(text, integer)
 
 
@@ -120,7 +135,10 @@ def _word(text: str, position: int) -> Token:
     if word.isascii() and word.upper() in KEYWORDS:
         return Token(word.upper(), word, position + 1, word)
     # Some brokers have names with dots in them. Nothing else could follow a name so; a keyword, .5 could.
-    while text[end : end + 1] == "." and end + 1 < len(text) and _continues_name(text[end + 1]):
+    while text[end : end + 1] == ".":
+        behind = text[end + 1 : end + 2]
+        if not behind or not _continues_name(behind):
+            raise SelectorError(end + 2, "a name behind the dot", repr(behind) if behind else "the end")
         end += 2
         while end < len(text) and _continues_name(text[end]):
             end += 1

@@ -13,11 +13,10 @@ class Literal:
     value: Scalar
 
     def __eq__(self, other: object) -> bool:
-        # To Python, True equals 1; to a selector they are of different types.
+        # To Python, 1 equals TRUE and 1.0. To a selector TRUE is of another type, and `a + 1` can overflow
+        # where `a + 1.0` does not.
         return (
-            isinstance(other, Literal)
-            and self.value == other.value
-            and isinstance(self.value, bool) == isinstance(other.value, bool)
+            isinstance(other, Literal) and self.value == other.value and type(self.value) is type(other.value)
         )
 
 
@@ -56,16 +55,16 @@ class Between:
 
 @dataclass(frozen=True, slots=True)
 class In:
+    """Not a row of comparisons: each would repeat the operand, and nested lists multiply the copies."""
+
     operand: "Expression"
-    values: tuple[Scalar, ...]
+    values: "tuple[Expression, ...]"
     negated: bool
 
-    def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, In)
-            and (self.operand, self.negated) == (other.operand, other.negated)
-            and [Literal(value) for value in self.values] == [Literal(value) for value in other.values]
-        )
+    def constants(self) -> tuple[Scalar, ...] | None:
+        """The values of the list if all of them are literals."""
+        found = tuple([each.value for each in self.values if isinstance(each, Literal)])
+        return found if len(found) == len(self.values) else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from contentdb.selector.candidates import (
     keys_from,
     tested,
 )
-from contentdb.selector.like import Shape, shape
+from contentdb.selector.like import shape
 from contentdb.selector.nodes import Scalar
 
 TEXT_COLUMNS = {
@@ -37,6 +37,8 @@ CATEGORY_KEY = 0  # under which name the single terms of `categories` stand amon
 
 # Guesses, as orders of magnitude, of how many rows a kind of condition leaves; the rarest is walked.
 _EQUAL, _MATCH, _PREFIX, _BETWEEN, _BEYOND, _CONTAINING, _PRESENT = range(1, 8)
+# SQLite nests a row of ANDs as deep as it is long, and no deeper than 1,000; the longest runs tell the most.
+MAX_RUNS = 16
 # Each trigram narrows what the others left, and costs reading one more list.
 MAX_TRIGRAMS = 8
 
@@ -44,11 +46,6 @@ _ATTRIBUTE = "SELECT entry FROM entry_attributes WHERE name = ?"
 # In SQLite's order, every number is before the empty text, and every text before the empty blob. The plus
 # keeps the first from being taken for the end of the stretch to walk, where a closer one may be given.
 _IS_NUMBER, _IS_TEXT = "+value < ''", "value >= '' AND value < x''"
-
-
-def storable(text: str) -> bool:
-    """Half a surrogate pair is in no stored text, and SQLite would not take it as a parameter."""
-    return text.isascii() or not any("\ud800" <= character <= "\udfff" for character in text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,10 +68,10 @@ class TextColumn:
             return NOTHING
         if op == "=":
             return self.listed((value,))
-        return tested(Fragment(f"{self._sql} <> ?", (value,))) if storable(value) else self.present()
+        return tested(Fragment(f"{self._sql} <> ?", (value,)))
 
     def listed(self, values: Sequence[Scalar]) -> Plan:
-        texts = tuple(value for value in values if isinstance(value, str) and storable(value))
+        texts = tuple(value for value in values if isinstance(value, str))
         if not texts:
             return NOTHING
         marks = ",".join("?" * len(texts))
@@ -88,9 +85,7 @@ class TextColumn:
         if (exact := wanted.exact()) is not None:
             return self.compared("=", exact)
         runs = wanted.literal_runs()
-        if not all(map(storable, runs)):
-            return NOTHING
-        tests = [Fragment(f"instr({self._sql}, ?)", (run,)) for run in runs]
+        tests = [Fragment(f"instr({self._sql}, ?)", (run,)) for run in _most_telling(runs)]
         test = joined("AND", tests) if tests else Fragment(f"{self._sql} IS NOT NULL")
         keys = self._keys(runs)
         return Plan(keys, test, test)
@@ -171,26 +166,17 @@ class AttributeRows:
         return self._found("value BETWEEN ? AND ?", (low, high), _BETWEEN)
 
     def listed(self, values: Sequence[Scalar]) -> Plan:
-        found = tuple(value for value in values if not isinstance(value, str) or storable(value))
-        if not found:
-            return NOTHING
-        term = "value = ?" if len(found) == 1 else f"value IN ({','.join('?' * len(found))})"
-        test = Fragment(
-            f"EXISTS (SELECT 1 FROM entry_attributes WHERE name = ? AND {term} AND entry = e.key)",
-            (self.key, *found),
-        )
-        return replace(self._found(term, found, _EQUAL), test=test)
+        term = "value = ?" if len(values) == 1 else f"value IN ({','.join('?' * len(values))})"
+        plan = self._found(term, values, _EQUAL)
+        sql = f"EXISTS (SELECT 1 FROM entry_attributes WHERE name = ? AND {term} AND entry = e.key)"
+        looked_up = Fragment(sql, (self.key, *values), probes=len(values), weaker=plan.test)
+        return replace(plan, test=joined("AND", [looked_up]))
 
     def like(self, pattern: str, escape: str | None) -> Plan:
         wanted = shape(pattern, escape)
         if (exact := wanted.exact()) is not None:
             return self.compared("=", exact)
-        if not all(map(storable, wanted.literal_runs())):
-            return NOTHING
-        return self._like(wanted)
-
-    def _like(self, wanted: Shape) -> Plan:
-        prefix, runs = wanted.prefix(), wanted.literal_runs()
+        prefix, runs = wanted.prefix(), _most_telling(wanted.literal_runs())
         terms, parameters = [_IS_TEXT], list[object]()
         if prefix:
             terms, parameters = ["value >= ? AND value < x''"], [prefix]
@@ -220,6 +206,10 @@ def _successor(prefix: str) -> str | None:
         return None
     code = ord(stem[-1]) + 1
     return stem[:-1] + chr(0xE000 if 0xD800 <= code <= 0xDFFF else code)
+
+
+def _most_telling(runs: list[str]) -> list[str]:
+    return sorted(dict.fromkeys(runs), key=len, reverse=True)[:MAX_RUNS]
 
 
 def _trigrams(runs: list[str]) -> list[str]:

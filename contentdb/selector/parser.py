@@ -5,6 +5,7 @@ One loop climbs it, so that a pair of parentheses costs few stack frames, and th
 bounded: whatever a stranger sends, Python's own stack is never what ends it.
 """
 
+from collections.abc import Iterator
 from typing import Literal as OneOf
 from typing import NamedTuple, cast
 
@@ -24,6 +25,7 @@ _LEVEL = (
     | dict.fromkeys(("NOT", "BETWEEN", "IN", "LIKE", "IS"), _COMPARISON)
 )
 _VALUE = "a name, a literal or ("
+_TERMS = frozenset({"name", "string", "number", "TRUE", "FALSE"})
 
 
 class Part(NamedTuple):
@@ -36,36 +38,34 @@ class Part(NamedTuple):
 
 def parse_tree(text: str) -> nodes.Condition | None:
     """The tree of a selector, None for an empty one; raises SelectorError, which points at the column."""
-    tokens = tokenise(text)
-    if tokens[0].kind == "end":
-        return None
-    terms = [token for token in tokens if token.kind in ("name", "string", "number", "TRUE", "FALSE")]
-    if len(terms) > MAX_TERMS:
-        raise SelectorError(
-            terms[MAX_TERMS].column, f"at most {MAX_TERMS} names and literals", f"{len(terms)}"
-        )
-    return _Parser(tokens).selector()
+    return _Parser(tokenise(text)).selector()
 
 
 class _Parser:
-    def __init__(self, tokens: list[Token]) -> None:
+    def __init__(self, tokens: Iterator[Token]) -> None:
         self._tokens = tokens
-        self._next = 0
+        self._token = next(tokens)
+        self._kind = self._token.kind
+        self._terms = 0
         self._open = 0  # parentheses and prefixes around what is being read
+        self._compared = False  # what was read last is a comparison, behind which no operator fits
 
-    def selector(self) -> nodes.Condition:
+    def selector(self) -> nodes.Condition | None:
+        if self._kind == "end":
+            return None
         part = self._expression(_OR)
         if self._kind != "end":
-            raise self._error("AND, OR, an operator or the end")
+            raise self._error("AND, OR or the end" if self._compared else "AND, OR, an operator or the end")
         return _condition(part)
 
-    @property
-    def _kind(self) -> str:
-        return self._tokens[self._next].kind
-
     def _take(self) -> Token:
-        token = self._tokens[self._next]
-        self._next += 1
+        token = self._token
+        if token.kind in _TERMS:
+            self._terms += 1
+            if self._terms > MAX_TERMS:
+                raise self._error(f"at most {MAX_TERMS} names and literals")
+        self._token = next(self._tokens, token)
+        self._kind = self._token.kind
         return token
 
     def _expect(self, kind: str, expected: str) -> Token:
@@ -74,25 +74,28 @@ class _Parser:
         return self._take()
 
     def _error(self, expected: str) -> SelectorError:
-        token = self._tokens[self._next]
+        token = self._token
         return SelectorError(token.column, expected, repr(token.text[:40]) if token.text else "the end")
 
     def _expression(self, level: int) -> Part:
+        # Whatever binds tighter than NOT has been read by its operand: `NOT a = b = c` wants parentheses too.
+        highest = _NOT if self._kind == "NOT" else _PRODUCT
         left = self._prefix(level)
-        highest = _PRODUCT
         while level <= (found := _LEVEL.get(self._kind, 0)) <= highest:
             left = self._infix(left, found)
             if left.depth > MAX_DEPTH:
                 raise SelectorError(left.column, f"a nesting of at most {MAX_DEPTH}", "a deeper one")
             # Comparisons do not chain: `a = b = c` wants parentheses.
             highest = found - 1 if found == _COMPARISON else found
+            if found >= _COMPARISON:
+                self._compared = found == _COMPARISON
         return left
 
     def _prefix(self, level: int) -> Part:
         self._open += 1
         if self._open > MAX_DEPTH:
             raise self._error(f"a nesting of at most {MAX_DEPTH}")
-        token = self._tokens[self._next]
+        token = self._token
         if token.kind == "(":
             part = self._parenthesised()
         elif token.kind == "NOT" and level <= _NOT:
@@ -109,12 +112,14 @@ class _Parser:
     def _parenthesised(self) -> Part:
         opening = self._take()
         inner = self._expression(_OR)
-        self._expect(")", f"an operator or the ) that closes column {opening.column}")
+        fitting = "AND, OR" if self._compared else "an operator"
+        self._expect(")", f"{fitting} or the ) that closes column {opening.column}")
+        self._compared = False
         return inner._replace(column=opening.column)
 
     def _signed(self) -> Part:
         sign = self._take()
-        if self._tokens[self._next].value == MAX_INTEGER + 1 and sign.kind == "-" and self._kind == "number":
+        if self._token.value == MAX_INTEGER + 1 and sign.kind == "-" and self._kind == "number":
             return Part(nodes.Literal(-cast(int, self._take().value)), sign.column)
         operand = self._prefix(_PRODUCT)
         node = _number(operand)
@@ -127,7 +132,7 @@ class _Parser:
         return Part(nodes.Sign(op, node), sign.column, operand.depth + 1)
 
     def _term(self) -> Part:
-        token = self._tokens[self._next]
+        token = self._token
         if token.kind == "name":
             node: nodes.Expression = nodes.Identifier(str(token.value))
         elif token.kind in ("TRUE", "FALSE"):
@@ -137,8 +142,9 @@ class _Parser:
                 raise self._error("an integer of at most 64 bits")
             node = nodes.Literal(token.value)
         else:
-            raise self._error("IS NULL" if token.kind == "NULL" else _VALUE)
+            raise self._error(_VALUE)
         self._take()
+        self._compared = False
         return Part(node, token.column)
 
     def _infix(self, left: Part, level: int) -> Part:
@@ -151,6 +157,8 @@ class _Parser:
             node: nodes.Expression = nodes.Arithmetic(op, _number(left), _number(right))
             return Part(node, left.column, max(left.depth, right.depth) + 1)
         if operator in _COMPARING:
+            if self._kind == "NULL" and operator in ("=", "<>"):
+                raise self._error("IS NULL" if operator == "=" else "IS NOT NULL")
             right = self._expression(_SUM)
             relation = cast(OneOf["=", "<>", "<", "<=", ">", ">="], operator)
             node = nodes.Comparison(relation, left.node, right.node)
@@ -217,14 +225,8 @@ class _Parser:
             self._take()
             parts.append(self._expression(_SUM))
         self._expect(")", ", or ) after a value of the list")
-        depth = max(left.depth, *(part.depth for part in parts)) + 2
-        literals = tuple(part.node.value for part in parts if isinstance(part.node, nodes.Literal))
-        if len(literals) == len(parts):
-            return Part(nodes.In(left.node, literals, negated), left.column, left.depth + 1)
-        # A list with names in it is, as SQL says, a row of comparisons.
-        equal = tuple(nodes.Comparison("=", left.node, part.node) for part in parts)
-        either: nodes.Condition = nodes.Or(equal) if len(equal) > 1 else equal[0]
-        return Part(nodes.Not(either) if negated else either, left.column, depth + negated)
+        node = nodes.In(left.node, tuple(part.node for part in parts), negated)
+        return Part(node, left.column, max(left.depth, *(part.depth for part in parts)) + 1)
 
 
 def _ends_open(pattern: str, escape: str) -> bool:

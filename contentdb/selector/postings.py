@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from contentdb.selector.evaluate import Attributes, Check, prepare
 from contentdb.selector.like import matcher
 from contentdb.selector.nodes import And, Condition
-from contentdb.selector.normal_form import Conjunction, Number, Terms
+from contentdb.selector.normal_form import Conjunction
+from contentdb.selector.terms import Number, Terms
 
 if TYPE_CHECKING:
     from contentdb.selector.attribute import Attribute, Likes, Pattern
@@ -82,20 +83,26 @@ class Rows:
     def __len__(self) -> int:
         return len(self.terms) - len(self._free)
 
-    def open(self, conjunction: Conjunction, key: Key) -> int:
+    @property
+    def next(self) -> int:
+        """The number that the next row will have."""
+        return self._free[-1] if self._free else len(self.terms)
+
+    def open(self, row: int, conjunction: Conjunction, key: Key, posting: Posting) -> None:
+        """Keep it under the next number, in this posting."""
         terms, tests = conjunction
         if self._free:
-            row = self._free.pop()
+            self._free.pop()
             self.terms[row], self._keys[row] = terms, key
+            self.enter(row, posting)
         else:
-            row = len(self.terms)
             self.terms.append(terms)
             self._keys.append(key)
-            self._homes.append(_NOWHERE)
-            self._positions.append(0)
+            self._homes.append(posting)
+            self._positions.append(len(posting.rows))
+            posting.rows.append(row)
         if tests:
             self.tests[row] = tests
-        return row
 
     def close(self, row: int) -> None:
         self.terms[row], self._keys[row], self._homes[row] = (), None, _NOWHERE

@@ -49,7 +49,7 @@ def truth(node: Expression, attributes: Mapping[str, object]) -> float:
             return flipped(min(above, related("<=", middle, value(high, attributes))), negated)
         case In(operand, values, negated):
             found = value(operand, attributes)
-            return flipped(max(related("=", found, each) for each in values), negated)
+            return flipped(max(related("=", found, value(each, attributes)) for each in values), negated)
         case Like(operand, pattern, escape, negated):
             text = value(operand, attributes)
             return flipped(float(like(text, pattern, escape)), negated) if isinstance(text, str) else HALF

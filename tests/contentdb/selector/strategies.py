@@ -103,7 +103,8 @@ leaves: st.SearchStrategy[Condition] = st.one_of(
     comparisons,
     st.builds(Comparison, st.sampled_from(["=", "<>", "<", "<=", ">", ">="]), identifiers, literals),
     st.builds(Between, expressions, expressions, expressions, st.booleans()),
-    st.builds(In, expressions, st.lists(scalars, min_size=1, max_size=4).map(tuple), st.booleans()),
+    st.builds(In, expressions, st.lists(literals, min_size=1, max_size=4).map(tuple), st.booleans()),
+    st.builds(In, expressions, st.lists(expressions, min_size=1, max_size=3).map(tuple), st.booleans()),
     likes(),
     st.builds(IsNull, identifiers, st.booleans()),
     identifiers,
@@ -117,8 +118,11 @@ def _joined(children: st.SearchStrategy[Condition]) -> st.SearchStrategy[Conditi
         IsUnknown, children.filter(lambda node: not isinstance(node, Identifier)), st.booleans()
     )
     truths = st.builds(Comparison, st.sampled_from(["=", "<>"]), children, expressions)
+    listed = st.builds(
+        In, children, st.lists(children | literals, min_size=1, max_size=2).map(tuple), st.booleans()
+    )
     return st.one_of(
-        st.builds(Not, children), st.builds(And, several), st.builds(Or, several), unknown, truths
+        st.builds(Not, children), st.builds(And, several), st.builds(Or, several), unknown, truths, listed
     )
 
 

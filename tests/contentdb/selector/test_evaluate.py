@@ -125,3 +125,49 @@ def test_a_selector_keeps_nothing_of_what_it_saw() -> None:
 
 def test_attributes_that_are_not_mentioned_do_not_matter() -> None:
     assert parse("genre = 'jazz'").evaluate({"genre": "jazz", "other": [object()]}) is True
+
+
+class Counted(dict[str, object]):
+    """Attributes that know how often they were asked for."""
+
+    asked = 0
+
+    def get(self, name: str, default: object = None) -> object:
+        self.asked += 1
+        return super().get(name, default)
+
+
+def test_lists_inside_lists_ask_for_each_name_once() -> None:
+    text = "p"
+    for _ in range(12):
+        text = f"({text} IN (a, b, c))"
+    entry = Counted(p=True, a=False, b=False, c=True)
+    assert parse(text).evaluate(entry) is True
+    assert entry.asked <= 1 + 12 * 3
+
+
+def test_the_left_side_of_a_long_list_is_computed_once() -> None:
+    entry = Counted(a=1, b=2)
+    assert parse("+".join("a" * 40) + f" IN ({','.join('b' * 400)})").evaluate(entry) is False
+    assert entry.asked <= 40 + 400
+
+
+def test_a_list_may_hold_names_and_computed_values() -> None:
+    cases = [("i IN (d, d * 2)", T), ("i IN (d, s)", U), ("i IN (d, zero)", F), ("missing IN (i)", U)]
+    cases += [("i NOT IN (d, zero)", T), ("i NOT IN (d, s)", U), ("(i = 5) IN (b, s)", T)]
+    for text, expected in cases:
+        assert parse(text).evaluate(ENTRY) is expected
+
+
+class DoubleWithTruthsOfItsOwn(float):
+    """As numpy's doubles are: floats whose comparisons give no bool."""
+
+    def __gt__(self, other: object) -> int:  # type: ignore[override]
+        return 1
+
+    __eq__ = __ge__ = __le__ = __gt__  # type: ignore[assignment]
+
+
+def test_a_subclass_of_float_gives_plain_truths() -> None:
+    for text in ("a > 1", "a = 5", "a BETWEEN 1 AND 9", "a + 1 >= 6", "a IN (5, b)"):
+        assert parse(text).evaluate({"a": DoubleWithTruthsOfItsOwn(5)}) is True

@@ -153,9 +153,11 @@ def test_selectors_that_python_takes_for_equal_are_kept_apart() -> None:
     index = SelectorIndex()
     index.add("whole", "a + 1 = 9223372036854775807")
     index.add("decimal", "a + 1.0 = 9223372036854775807")
+    index.add("listed", "a + 1 IN (9223372036854775807, b)")
+    index.add("listed decimal", "a + 1.0 IN (9223372036854775807, b)")
     index.add("boolean", "a <> TRUE")
     index.add("number", "a <> 1")
-    assert index.match({"a": 2**63 - 2}) == {"whole", "number"}
+    assert index.match({"a": 2**63 - 2}) == {"whole", "listed", "number"}
     assert index.match({"a": False}) == {"boolean"}
 
 
@@ -165,6 +167,15 @@ def test_only_selectors_without_a_term_to_be_found_by_are_always_checked() -> No
         index.add(key, text)
     assert index.residue == 3
     assert index.match({"a": "x", "size": 9}) == {0, 1, 2, 3}
+
+
+def test_a_long_list_of_feeds_is_found_by_its_feeds() -> None:
+    index = SelectorIndex()
+    for key in range(30):
+        feeds = ", ".join(f"'urn:{key}:{at}'" for at in range(100))
+        index.add(key, f"feed IN ({feeds}) OR author = 'a{key}'")
+    assert index.residue == 0
+    assert index.match({"feed": "urn:7:99", "author": "a8"}) == {7, 8}
 
 
 def test_a_text_that_cannot_be_parsed_changes_nothing() -> None:
@@ -185,6 +196,18 @@ def test_values_that_no_attribute_can_hold_count_as_absent() -> None:
     index.add(1, "a IS NULL")
     index.add(2, "a > 0")
     assert index.match({"a": float("inf")}) == index.match({"a": 2**70}) == index.match({"a": [1]}) == {1}
+
+
+@both_kinds
+def test_intervals_between_the_largest_numbers_are_found(vectorised: bool) -> None:
+    index, selectors = SelectorIndex(vectorised=vectorised), dict[int, Selector]()
+    limits = ["-1.7976931348623157e308", "-9223372036854775808", "0", "1e300", "1.7976931348623157e308"]
+    texts = [f"a {above} {low} AND a < {high}" for above in (">", ">=") for low in limits for high in limits]
+    for key, text in enumerate(texts):
+        selectors[key] = parse(text)
+        index.add(key, selectors[key])
+    for value in (-1.7976931348623157e308, -(2**63), 0, 1.5, 1e300, 1.7976931348623157e308):
+        assert index.match({"a": value}) == matching(selectors, {"a": value})
 
 
 def test_a_time_is_found_as_the_integer_it_is() -> None:

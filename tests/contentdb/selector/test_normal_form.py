@@ -10,7 +10,8 @@ from contentdb.selector import parse
 from contentdb.selector.evaluate import prepare
 from contentdb.selector.like import matcher
 from contentdb.selector.nodes import Scalar
-from contentdb.selector.normal_form import MAX_ROWS, Conjunction, conjunctions, each_term, required_names
+from contentdb.selector.normal_form import MAX_ROWS, Conjunction, conjunctions
+from contentdb.selector.terms import each_term, required_names
 from tests.contentdb.selector.strategies import attributes, trees
 
 
@@ -91,7 +92,21 @@ def test_too_many_alternatives_stay_one_test_instead_of_many_rows() -> None:
     assert all(tests for _, tests in rows)
 
 
-def test_a_list_longer_than_the_bound_stays_a_test() -> None:
+def test_a_list_longer_than_the_bound_stays_a_test_beside_other_terms() -> None:
     values = ", ".join(str(at) for at in range(MAX_ROWS + 1))
-    ((terms, tests),) = of(f"a IN ({values})")
+    ((terms, tests),) = of(f"a IN ({values}) AND b = 1")
+    assert terms == ("b", 1, 1) and len(tests) == 1
+
+
+def test_a_list_by_itself_or_in_an_outermost_or_becomes_a_row_for_each_value_however_many() -> None:
+    count = 4 * MAX_ROWS
+    values = ", ".join(str(at) for at in range(count))
+    for text, more in ((f"a IN ({values})", 0), (f"NOT (a NOT IN ({values}) AND b <> 1)", 1)):
+        rows = of(text)
+        assert len(rows) == count + more
+        assert not any(tests for _, tests in rows)
+
+
+def test_a_list_with_names_in_it_stays_a_test() -> None:
+    ((terms, tests),) = of("a IN (b, 2)")
     assert terms == () and len(tests) == 1

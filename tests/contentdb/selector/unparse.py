@@ -33,7 +33,8 @@ def unparse(node: Condition | Expression) -> str:
         case Between(operand, low, high, negated):
             return f"({unparse(operand)}){_not(negated)} BETWEEN ({unparse(low)}) AND ({unparse(high)})"
         case In(operand, values, negated):
-            return f"({unparse(operand)}){_not(negated)} IN ({', '.join(literal(value) for value in values)})"
+            listed = ", ".join(f"({unparse(value)})" for value in values)
+            return f"({unparse(operand)}){_not(negated)} IN ({listed})"
         case Like(operand, pattern, escape, negated):
             ending = f" ESCAPE {literal(escape)}" if escape is not None else ""
             return f"({unparse(operand)}){_not(negated)} LIKE {literal(pattern)}{ending}"
