@@ -150,10 +150,14 @@ def checked_content_type(kind: str | None) -> str | None:
     return checked_media_type(kind)
 
 
+def category_named(term: str) -> Category:
+    return _known_category(term) if len(term) <= MAX_CACHED_CHARACTERS else Category(term)
+
+
 def category_of(element: Element) -> Category:
     term = element.get("term")
     if term is not None and len(element.keys()) == 1:
-        return _known_category(term) if len(term) <= MAX_CACHED_CHARACTERS else Category(term)
+        return category_named(term)
     scheme = element.get("scheme")
     if scheme is not None:
         checked_iri(scheme)
