@@ -138,7 +138,10 @@ class EntryRows:
         many(INSERT_ENTRY, self._entries)
         many(INSERT_SIGNED, self._signed)
         # In index order, the pages of the attribute index are visited once instead of at random.
-        self._attributes.sort(key=itemgetter(0))
+        try:
+            self._attributes.sort()
+        except TypeError:  # one name with texts and numbers; a rough order helps nearly as much
+            self._attributes.sort(key=itemgetter(0))
         many(INSERT_ATTRIBUTE, self._attributes)
         if self._database.full_text:
             many(INSERT_TEXT, self._texts)

@@ -8,6 +8,7 @@ from contentdb.errors import RemoteError, StoreError, UsageError
 from middleware.cli.arguments import build_parser as build_parser
 from middleware.cli.arguments import parse
 from middleware.cli.streams import discard, printable, tell
+from middleware.collector import relax_collector
 
 EXIT_OK, EXIT_FAILED = 0, 1
 
@@ -43,6 +44,7 @@ def _run(argv: Sequence[str], version: str) -> int:
     # Imported only now: `passerby --help` and a mistyped word need neither SQLite nor cryptography.
     from middleware.cli.desk import Desk
 
+    relax_collector()
     module, _, function = options.run.partition(":")
     command = getattr(importlib.import_module(f"middleware.cli.{module}"), function)
     with Desk(options.home, as_json=options.json) as desk:
