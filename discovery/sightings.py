@@ -98,9 +98,10 @@ class Known:
 
     def add(self, sighting: Sighting, now: float) -> list[Sighting]:
         """Keep a new place; if there are too many now, say which one must make room."""
+        is_new = all(s.address != sighting.address for s in self.sightings.values())
         self.sightings[sighting.source_name, sighting.address] = sighting
         self.last_heard = now
-        self.is_changed |= sighting.is_dialable
+        self.is_changed |= is_new and sighting.is_dialable
         self.stated(sighting, now)
         if len(self.sightings) <= MAX_SIGHTINGS:
             return []
