@@ -117,6 +117,10 @@ class Neighbourhood:
         """Our own state, first of all and whenever it changes; port 0 if we cannot be dialled."""
         return self._schedule.pair_changed(epoch, revision, port, now)
 
+    def link_came_up(self, now: float) -> list[Effect]:
+        """There may be others to hear us now than before: say hello soon, and often again."""
+        return self._schedule.link_came_up(now)
+
     def proved(self, claimed: NodeId, now: float, *, address: Address | None = None) -> list[Effect]:
         """A handshake proved this id, at this address; without one, where it was heard last.
 

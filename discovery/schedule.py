@@ -61,10 +61,10 @@ class HelloSchedule:
         if self._state == (epoch, revision, port):
             return []
         self._state = epoch, revision, port
-        self.stirred(now)
-        if self._quick.take(now):
-            self.hello_at = min(self.hello_at, max(now, self._sent_at + MIN_GAP_S))
-        return self.timer_fired(now)
+        return self._early(now)
+
+    def link_came_up(self, now: float) -> list[Effect]:
+        return [] if self._state is None else self._early(now)
 
     def stirred(self, now: float) -> None:
         """Something happened, so more may: back to the set interval."""
@@ -80,6 +80,12 @@ class HelloSchedule:
         self._sent_at = now
         self.hello_at = now + self._wait_s()
         return [SendHello(self.hello())]
+
+    def _early(self, now: float) -> list[Effect]:
+        self.stirred(now)
+        if self._quick.take(now):
+            self.hello_at = min(self.hello_at, max(now, self._sent_at + MIN_GAP_S))
+        return self.timer_fired(now)
 
     def _choose_interval(self, now: float) -> None:
         settings = self._settings

@@ -79,6 +79,14 @@ def test_a_gain_ends_the_back_off_and_is_told_at_once() -> None:
     assert (said.hello.revision, said.hello.next_s) == (2, 1.1)
 
 
+def test_a_link_that_comes_up_is_greeted_at_once() -> None:
+    assert quiet().link_came_up(1.0) == []
+    hood = started()
+    run(hood, 300.0)
+    (said,) = hood.link_came_up(300.5)
+    assert isinstance(said, SendHello) and said.hello.next_s == 1.1
+
+
 def test_an_unchanged_pair_says_nothing() -> None:
     assert started().pair_changed(EPOCH, 1, 4000, 3.0) == []
 
