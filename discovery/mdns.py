@@ -17,15 +17,12 @@ from discovery.sightings import MAX_ADDRESSES
 
 log = logging.getLogger(__name__)
 
-# A node that left without goodbye is forgotten after two minutes; the default of mDNS is 75.
-TTL_S = 120
+TTL_S = 120  # a node that left without goodbye is forgotten then; by default it would take 75 minutes
 # zeroconf tells when a record has lapsed but not when it was renewed, so a sighting waits to be told.
 LASTS_S = 4500.0
-# Announcing costs three multicasts each time.
-UPDATE_S = 5.0
+UPDATE_S = 5.0  # announcing costs three multicasts each time
 RESOLVE_MS = 3000
-# As many as there may be neighbours; what is being asked for at one time is bounded further.
-MAX_NAMES, MAX_RESOLVING = 1024, 32
+MAX_NAMES, MAX_RESOLVING = 1024, 32  # as many as there may be neighbours, and asked for at one time
 
 
 class MdnsBeacon:
