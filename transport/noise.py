@@ -43,7 +43,7 @@ class Cipher:
         self._cipher = ChaCha20Poly1305(key)
         self._count = 0
 
-    def encrypt(self, plaintext: bytes, associated: bytes | None = None) -> bytes:
+    def encrypt(self, plaintext: bytes | bytearray | memoryview, associated: bytes | None = None) -> bytes:
         ciphertext = self._cipher.encrypt(_NONCE(self._count), plaintext, associated)
         self._count += 1
         return ciphertext
@@ -70,6 +70,7 @@ class Handshake:
         self, static: KeyPair, *, is_initiator: bool, prologue: bytes, entropy: Callable[[int], bytes]
     ) -> None:
         self.is_initiator = is_initiator
+        self.step = 0  # messages so far
         self.remote_static: bytes | None = (
             None  # claimed from the moment it is read, proved when we may split
         )
@@ -77,25 +78,24 @@ class Handshake:
         self._ephemeral: KeyPair | None = None
         self._remote_ephemeral: bytes | None = None
         self._entropy = entropy
-        self._step = 0
         self._cipher: Cipher | None = None
         self._chaining_key = self.hash = NAME  # exactly as long as a hash, so it is not hashed
         self._mix_hash(prologue)
 
     @property
     def is_finished(self) -> bool:
-        return self._step == len(PATTERN)
+        return self.step == len(PATTERN)
 
     @property
     def is_our_turn(self) -> bool:
-        return not self.is_finished and self.is_initiator == (self._step % 2 == 0)
+        return not self.is_finished and self.is_initiator == (self.step % 2 == 0)
 
     def write(self, payload: bytes = b"") -> bytes:
         """Return our next message."""
         if not self.is_our_turn:
             raise UsageError("it is the peer's turn in the handshake; read its message first")
         message = b""
-        for token in PATTERN[self._step]:
+        for token in PATTERN[self.step]:
             if token == "e":
                 self._ephemeral = KeyPair.generate(self._entropy)
                 message += self._ephemeral.public
@@ -104,14 +104,14 @@ class Handshake:
                 message += self._encrypt_and_hash(self._static.public)
             else:
                 self._mix_key(self._shared(token))
-        self._step += 1
+        self.step += 1
         return message + self._encrypt_and_hash(payload)
 
     def read(self, message: bytes) -> bytes:
         """Take the peer's next message and return its payload."""
         if self.is_our_turn or self.is_finished:
             raise UsageError("it is our turn in the handshake, or it is over; no message can be read")
-        for token in PATTERN[self._step]:
+        for token in PATTERN[self.step]:
             if token == "e":
                 self._remote_ephemeral, message = _cut(message, KEY_BYTES)
                 self._mix_hash(self._remote_ephemeral)
@@ -120,7 +120,7 @@ class Handshake:
                 self.remote_static = self._decrypt_and_hash(sealed)
             else:
                 self._mix_key(self._shared(token))
-        self._step += 1
+        self.step += 1
         return self._decrypt_and_hash(message)
 
     def split(self) -> tuple[Cipher, Cipher]:
