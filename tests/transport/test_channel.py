@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +12,14 @@ from hypothesis import strategies as st
 
 from contentdb.errors import RemoteError, UsageError
 from contentdb.identity import NodeSecret
-from tests.transport.makers import ALICE, BOB, ends, proved_ends, sent_in
+from tests.transport.fuzz import fuzz
+from tests.transport.makers import ALICE, BOB, ends, hostile_client, proved_ends, record, sent_in
 from transport.channel import PROLOGUE, Channel, Event, Proved, SendBytes
-from transport.frame import FrameReceived
+from transport.frame import RECORD_BYTES, FrameReceived
 from transport.noise import Handshake
 
 VECTOR = json.loads((Path(__file__).parents[1] / "vectors" / "channel-v1.json").read_text(encoding="utf-8"))
+FUZZED_INPUTS = 20_000  # a million by hand: python -m tests.transport.fuzz 1000000
 FRAMES = st.lists(
     st.tuples(st.binary(min_size=1, max_size=40), st.integers(0, 200) | st.just(70_000)), max_size=4
 )
@@ -230,3 +233,22 @@ def check_bytes(sent: bytes, step: dict[str, Any]) -> None:
         assert sent.hex() == step["hex"]
     else:
         assert hashlib.sha256(sent).hexdigest() == step["sha256"]
+
+
+def test_a_peer_that_never_finishes_a_frame_costs_one_frame_and_one_record() -> None:
+    cipher, server = hostile_client()
+    first = (1_048_576).to_bytes(4, "big") + b"\0\1" + bytes(RECORD_BYTES - 6)
+    tracemalloc.start()
+    for plaintext in [first] + [bytes(RECORD_BYTES)] * 15:
+        assert server.bytes_received(record(cipher.encrypt(plaintext))) == []
+    server.bytes_received(record(cipher.encrypt(bytes(276)))[:-1])
+    kept, _peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    # A growing buffer has up to an eighth to spare.
+    assert kept < (1_048_576 + 65_535) * 9 // 8 + 20_000
+
+
+def test_a_flood_of_mutated_inputs_meets_nothing_but_remote_errors() -> None:
+    report = fuzz(FUZZED_INPUTS, seed=1)
+    assert report.inputs == FUZZED_INPUTS and 0 < report.refused < FUZZED_INPUTS and report.frames > 0
+    assert report.grown_bytes < 50_000_000
