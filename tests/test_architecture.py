@@ -74,6 +74,7 @@ SHELLS = {
     "contentdb/foreign": "reads feed documents from files",
     "contentdb/keystore": "keeps keys in files of mode 0600",
     "middleware/cli/": "the command line",
+    "transport/tcp": "owns the sockets of streams, listening and connected",
 }
 
 MAX_FILE_LINES, MAX_FUNCTION_LINES = 300, 40
