@@ -22,9 +22,9 @@ from tests.transport.streams import (
     until,
     until_still,
 )
-from transport.frame import MAX_LENGTH
 from transport.radio import Dialler
 from transport.tcp import Tcp
+from transport.tcp_stream import TURN_BYTES
 
 PIECE = bytes(range(256)) * 192
 
@@ -108,6 +108,7 @@ def test_a_peer_that_stops_reading_holds_only_itself_up() -> None:
         client.say(b"still", b"there?")
         Tcp(nobody).dial(listening.address, client)
         await until(lambda: client.frames == [(b"STILL", b"THERE?")])
+        listening.streams[0].wake()
         assert endless.given_bytes == given
         listening.streams[0].abort()
         await endless.is_lost.wait()
@@ -125,9 +126,7 @@ def test_a_sender_that_never_waits_leaves_turns_to_others() -> None:
         while len(sink.received) < 5_000_000:
             given = endless.given_bytes
             await asyncio.sleep(0)
-            # Woken by itself, by the peer and by us: at most a few turns of a mebibyte between two of ours.
-            assert endless.given_bytes - given <= 4 * MAX_LENGTH
-            stream.wake()
+            assert endless.given_bytes - given < TURN_BYTES + len(PIECE)
         stream.abort()
         await sink.is_lost.wait()
         listening.radio.close()
