@@ -162,7 +162,7 @@ class Queries:
 
     def by_short_ids(self, feed: FeedId, short_ids: Iterable[int]) -> list[EntryRow]:
         """The held entries that a decoded sketch names."""
-        sql = f"SELECT {_COLUMNS} {_FROM} WHERE e.state = 0 AND e.short_id = ? AND e.feed = ?"
+        sql = f"SELECT {_COLUMNS} {_FROM} WHERE e.state = 0 AND e.short_id = ? AND +e.feed = ?"
         key = self._catalogue.find_feed(feed) or -1
         found = []
         for short_id in short_ids:
