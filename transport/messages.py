@@ -5,15 +5,22 @@ what stands in bodies is said beside each kind. Every value here keeps the bound
 """
 
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import TypeAlias
 
 from contentdb.names import EntryId, FeedId, NodeId, Root
 
 MAX_OPEN_REQUESTS = 64
 MAX_ANSWER_BYTES = 1_048_576
+MAX_HEADER_BYTES = 8_192
+# What a frame of 1,048,576 bytes leaves beside two bytes of length and the longest header.
+MAX_BODY_BYTES = 1_048_576 - 2 - MAX_HEADER_BYTES
 MAX_CHUNKS_ASKED = 64
 MAX_IDS_ASKED = 8_192
 MAX_HAVE_RANGES = 64
+# An id as it is written in XML; two of them, or one and a selector, still fit into a header.
+MAX_ID_BYTES = 3_072
+MAX_NUMBER = 2**63 - 1
 
 
 # -- what a client asks
@@ -54,14 +61,17 @@ class BySketch:
 
 @dataclass(frozen=True, slots=True)
 class Ids:
-    """The entries whose short ids stand in the body, 8 bytes each."""
+    """The entries whose short ids stand in the body, 8 bytes each, after a revision of the server's."""
+
+    after: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class OneEntry:
-    """All versions held of one entry id, of every author."""
+    """All versions held of one entry id, of every author, after a revision of the server's."""
 
     id: EntryId
+    after: int = 0
 
 
 How: TypeAlias = Since | Except | BySketch | Ids | OneEntry
@@ -91,7 +101,12 @@ class ChunksRequest:
     last: int
 
 
-Ask: TypeAlias = BloomRequest | FeedsRequest | FeedRequest | HashesRequest | ChunksRequest
+@dataclass(frozen=True, slots=True)
+class UnknownRequest:
+    """Something of a later version: answered by Reject. Nobody here sends it."""
+
+
+Ask: TypeAlias = BloomRequest | FeedsRequest | FeedRequest | HashesRequest | ChunksRequest | UnknownRequest
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +134,10 @@ class FeedsReply:
 
 @dataclass(frozen=True, slots=True)
 class EntriesReply:
-    """Body: a signed descriptor if `descriptor`, then `count` signed entries."""
+    """Body: a signed descriptor if `descriptor`, then `count` signed entries.
+
+    `withheld` counts what the selector left out since the reply before; `next` stands in a last reply only.
+    """
 
     count: int
     epoch: str
@@ -175,9 +193,17 @@ class SessionHello:
     base: int | None = None
 
 
+class Reason(StrEnum):
+    BUSY = "busy"
+    TWICE = "twice"
+    TURN = "turn"
+    UNKNOWN = "unknown"
+    LIMIT = "limit"
+
+
 @dataclass(frozen=True, slots=True)
 class Reject:
-    """To one request, or with `to` None to the whole session."""
+    """To one request, or with `to` None to the whole session. `reason` is a Reason, or a later version's."""
 
     reason: str
     to: int | None = None
