@@ -29,6 +29,7 @@ from contentdb.names import EntryKey, FeedId, NodeId, Root
 from contentdb.peers import Peers
 from contentdb.query import Queries
 from contentdb.retention import Retention
+from contentdb.serving import Serving
 from contentdb.settings import Limits
 from contentdb.sketch import Sketch
 from contentdb.subscriptions import Subscriptions
@@ -45,6 +46,7 @@ class Store:
         self.ledger = Ledger(database, limits.max_ledger_rows)
         self.subscriptions = Subscriptions(database)
         self.entries = Queries(database, self._catalogue)
+        self.serving = Serving(database)
         self._intake = Intake(
             database, self._catalogue, feeds=self.feeds, peers=self.peers, ledger=self.ledger, limits=limits
         )
