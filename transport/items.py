@@ -11,10 +11,15 @@ HEADER = struct.Struct(f">32s{SIGNATURE_BYTES}sI")  # author's key, signature, n
 
 
 def encode_items(items: Iterable[Signed]) -> bytes:
+    return encode_parts((signed.author, signed.signature, signed.data) for signed in items)
+
+
+def encode_parts(items: Iterable[tuple[AuthorKey, bytes, bytes]]) -> bytes:
+    """The same for authors, signatures and bytes that no `Signed` was made of."""
     parts = []
-    for signed in items:
-        parts.append(HEADER.pack(bytes.fromhex(signed.author), signed.signature, len(signed.data)))
-        parts.append(signed.data)
+    for author, signature, data in items:
+        parts.append(HEADER.pack(bytes.fromhex(author), signature, len(data)))
+        parts.append(data)
     return b"".join(parts)
 
 
