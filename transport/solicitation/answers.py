@@ -39,6 +39,8 @@ class Settings:
     max_evaluated: int = 20_000
     # Each costs the reading of a descriptor, which is twenty times an entry's evaluation.
     max_feeds_evaluated: int = 1_000
+    # Building more cells of a sketch than are kept up to date takes a fifth of a second for so many ids.
+    max_rebuilt_ids: int = 200_000
     # A filter is dear to build and changes with each entry; what it hides by chance, it hides as long.
     bloom_s: int = 300
 

@@ -7,15 +7,13 @@ from contentdb.sketch_codec import encode_cells, encode_summary
 from contentdb.sketch_request import LEAST_BLOCK_CELLS, answer_cells, decode_request
 from contentdb.store import Store
 from transport.messages import CellsReply, Reason
-from transport.solicitation.answers import Piece, Refusal
-
-# Building more cells than are kept up to date takes a fifth of a second for so many ids: with numpy, without.
-MAX_REBUILT, MAX_REBUILT_PLAINLY = 200_000, 20_000
+from transport.solicitation.answers import Piece, Refusal, Settings
 
 
 class CellAnswers:
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, settings: Settings) -> None:
         self._store = store
+        self._settings = settings
         # The last long sketch: a client that goes on asking for it must not have it built each time.
         self._long: tuple[FeedId, Sketch] | None = None
 
@@ -40,7 +38,10 @@ class CellAnswers:
             kept = self._long[1]
             if kept.fingerprint == ours.fingerprint and len(kept) >= cells:
                 return kept
-        if ours.size > (MAX_REBUILT if vectorisable(ours.size) else MAX_REBUILT_PLAINLY):
+        most = self._settings.max_rebuilt_ids
+        if ours.size > (
+            most if vectorisable(ours.size) else most // 10
+        ):  # numpy is more than ten times as fast
             return ours
         longer = Sketch.of(
             self._store.serving.held_ids(served.key), min(1 << (cells - 1).bit_length(), MAX_CELLS)

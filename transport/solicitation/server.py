@@ -69,7 +69,7 @@ class Server:
         self._entropy = entropy
         self._settings = settings or Settings()
         self._entries = EntryAnswers(store, self._settings)
-        self._cells = CellAnswers(store)
+        self._cells = CellAnswers(store, self._settings)
         self._enclosures = EnclosureAnswers(store, self._settings)
         self._bloom: tuple[str, int, int, bytes] | None = None  # epoch, revision, when it was made, filter
 
