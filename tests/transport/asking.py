@@ -65,7 +65,7 @@ class Asking:
         total, is_over = 0, False
         for header, parts in self.server.encoded_answer(Request(7, ask), body, at):
             assert not is_over
-            content = parts if isinstance(parts, bytes) else b"".join(parts)
+            content = b"".join(parts)
             envelope = decode_message(header)
             assert envelope.node == node(1)
             message = envelope.message

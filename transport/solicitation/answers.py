@@ -8,7 +8,7 @@ from contentdb.errors import RemoteError, UsageError
 from contentdb.selector import Selector, SelectorError, parse
 from transport.messages import MAX_CHUNKS_ASKED, Answer, Reason
 
-Body: TypeAlias = bytes | list[bytes]
+Body: TypeAlias = list[bytes]  # one behind the other; not joined, since a frame joins them anyway
 
 
 class Piece(NamedTuple):

@@ -24,13 +24,13 @@ class CellAnswers:
         ours = self._store.held_sketch(feed)
         wanted = answer_cells(request, ours)
         if not wanted:
-            return Piece(reply, encode_summary(ours.fingerprint))
+            return Piece(reply, [encode_summary(ours.fingerprint)])
         if wanted.stop > len(ours):
             ours = self._longer(feed, served, ours, wanted.stop)
         end = min(wanted.stop, len(ours))
         if end < min(wanted.stop, wanted.start + max(LEAST_BLOCK_CELLS, wanted.start // 16)):
             raise Refusal(Reason.LIMIT)
-        return Piece(reply, encode_cells(ours, wanted.start, end))
+        return Piece(reply, [encode_cells(ours, wanted.start, end)])
 
     def _longer(self, feed: FeedId, served: ServedFeed, ours: Sketch, cells: int) -> Sketch:
         """A sketch of the same set with at least so many cells, or the one at hand if that is too dear."""

@@ -138,7 +138,7 @@ class EntryAnswers:
             following,
             bool(part.descriptor),
         )
-        return Piece(reply, encode_items(part.descriptor) + encode_parts(signed), more)
+        return Piece(reply, [encode_items(part.descriptor), encode_parts(signed)], more)
 
 
 def _is_wanted(selector: Selector, offer: Offer) -> bool:

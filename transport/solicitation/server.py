@@ -86,10 +86,10 @@ class Server:
             for answer, content, more in self._pieces(request, body, at):
                 yield Reply(request.id, answer, more), content
         except Refusal as refusal:
-            yield Reject(refusal.reason, request.id), b""
+            yield Reject(refusal.reason, request.id), []
         except RemoteError as error:
             _log.debug("request refused kind=%s error=%s", type(request.ask).__name__, error)
-            yield Reject(Reason.UNKNOWN, request.id), b""
+            yield Reject(Reason.UNKNOWN, request.id), []
 
     def encoded_answer(self, request: Request, body: bytes, at: int) -> Iterator[tuple[bytes, Body]]:
         """The same with each message as the header of its frame."""
@@ -107,7 +107,7 @@ class Server:
             case FeedsRequest() as ask:
                 yield from self._feeds(ask)
             case BloomRequest():
-                yield Piece(BloomReply(), self._filter(at))
+                yield Piece(BloomReply(), [self._filter(at)])
             case UnknownRequest():
                 raise Refusal(Reason.UNKNOWN)
 
@@ -130,7 +130,7 @@ class Server:
         for id, signed in self._listed(ask.after or FeedId("")):
             item = HEADER.size + len(signed.data)
             if work <= 0 or item > room:
-                yield Piece(FeedsReply(len(found), withheld, last), encode_items(found))
+                yield Piece(FeedsReply(len(found), withheld, last), [encode_items(found)])
                 return
             is_match, cost = _matches(selector, signed)
             work, last = work - cost, id
@@ -138,11 +138,11 @@ class Server:
                 withheld += 1
                 continue
             if found and size + item > self._settings.part_bytes:
-                yield Piece(FeedsReply(len(found), withheld), encode_items(found), more=True)
+                yield Piece(FeedsReply(len(found), withheld), [encode_items(found)], more=True)
                 found, size, withheld = [], 0, 0
             found.append(signed)
             size, room = size + item, room - item
-        yield Piece(FeedsReply(len(found), withheld), encode_items(found))
+        yield Piece(FeedsReply(len(found), withheld), [encode_items(found)])
 
     def _listed(self, after: FeedId) -> Iterator[tuple[FeedId, Signed]]:
         while True:
