@@ -54,7 +54,7 @@ class Blobs(Protocol):
     def hashes(self, root: Root, first: int, last: int) -> tuple[bytes, bytes]:
         """Leaf hashes and the proof for them, for a peer that asks; needs all leaf hashes to be known."""
 
-    def write_chunk(self, root: Root, index: int, data: bytes) -> bool:
+    def write_chunk(self, root: Root, index: int, data: bytes | memoryview) -> bool:
         """Verify a chunk and keep it; True if the enclosure became complete, and durable, by it.
 
         Raises RemoteError if it does not match its leaf hash, or if that is not known. A chunk that is

@@ -107,7 +107,7 @@ class DiskBlobs:
             if not held.is_complete:
                 held.state.set_leaves(first, hashes)
 
-    def write_chunk(self, root: Root, index: int, data: bytes) -> bool:
+    def write_chunk(self, root: Root, index: int, data: bytes | memoryview) -> bool:
         with self._lock:
             held = self._files.held(root)
             state = held.state

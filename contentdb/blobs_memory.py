@@ -87,7 +87,7 @@ class MemoryBlobs:
         for index in range(first, last_of(kept.count, first, hashes) + 1):
             kept.leaves[index] = hashes[(index - first) * HASH_BYTES : (index - first + 1) * HASH_BYTES]
 
-    def write_chunk(self, root: Root, index: int, data: bytes) -> bool:
+    def write_chunk(self, root: Root, index: int, data: bytes | memoryview) -> bool:
         kept = self._held(root)
         check_chunk(kept.length, index, data)
         if index in kept.chunks:

@@ -11,7 +11,7 @@ from typing import Self
 
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
-from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 
 from contentdb.errors import RemoteError, UsageError
 from contentdb.model import Signed
@@ -81,15 +81,14 @@ class AuthorSecret:
         return f"AuthorSecret(key={self.key})"
 
 
-class NodeSecret:
-    """The private half of a node key; it never leaves the device."""
+class KeyPair:
+    """An X25519 key pair to agree on secrets with: a node's own, or one for a single handshake."""
 
-    __slots__ = ("_secret", "node_id", "public")
+    __slots__ = ("_secret", "public")
 
     def __init__(self, secret: X25519PrivateKey) -> None:
         self._secret = secret
         self.public = secret.public_key().public_bytes_raw()
-        self.node_id = node_id_of(self.public)
 
     @classmethod
     def generate(cls, entropy: Callable[[int], bytes]) -> Self:
@@ -99,6 +98,23 @@ class NodeSecret:
     def from_bytes(cls, secret: bytes) -> Self:
         _check_secret(secret)
         return cls(X25519PrivateKey.from_private_bytes(secret))
+
+    def agree(self, public: bytes) -> bytes:
+        """The secret shared with the owner of `public`; RemoteError if that would be known to everybody."""
+        try:
+            return self._secret.exchange(X25519PublicKey.from_public_bytes(public))
+        except ValueError:  # not 32 bytes; or the secret would be zero, as with every point of small order
+            raise RemoteError(f"{public[:32].hex()} is no public key of full order") from None
+
+
+class NodeSecret(KeyPair):
+    """The private half of a node key; it never leaves the device."""
+
+    __slots__ = ("node_id",)
+
+    def __init__(self, secret: X25519PrivateKey) -> None:
+        super().__init__(secret)
+        self.node_id = node_id_of(self.public)
 
     def to_bytes(self) -> bytes:
         return self._secret.private_bytes_raw()

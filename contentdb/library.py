@@ -66,8 +66,16 @@ class Draft:
     links: tuple[Link, ...] = ()
     language: str | None = None
     attributes: Mapping[str, AttributeValue] = field(default_factory=dict)
-    files: tuple[Path, ...] = ()
+    files: "tuple[Path | Attachment, ...]" = ()
     expires: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Attachment:
+    """A file that is not on disk: something a program made."""
+
+    name: str
+    data: bytes
 
 
 class Library:
@@ -223,10 +231,13 @@ class Library:
             enclosures=enclosures,
         )
 
-    def _enclose(self, path: Path, progress: Progress | None) -> Enclosure:
-        root, length = self.store.blobs.add_file(path, progress=progress)
-        media_type = mimetypes.guess_type(path.name)[0] or "application/octet-stream"
-        return Enclosure(safe_name(path.name), media_type, length, root)
+    def _enclose(self, file: Path | Attachment, progress: Progress | None) -> Enclosure:
+        if isinstance(file, Attachment):
+            root, length = self.store.blobs.add_bytes(file.data)
+        else:
+            root, length = self.store.blobs.add_file(file, progress=progress)
+        media_type = mimetypes.guess_type(file.name)[0] or "application/octet-stream"
+        return Enclosure(safe_name(file.name), media_type, length, root)
 
     def retract(self, key: EntryKey, at: int) -> Entry:
         """Publish a tombstone: wherever it arrives, the entry disappears and does not come back."""
@@ -251,8 +262,10 @@ class Library:
         return tombstone
 
 
-def _size_of(path: Path) -> int:
+def _size_of(file: Path | Attachment) -> int:
+    if isinstance(file, Attachment):
+        return len(file.data)
     try:
-        return path.stat().st_size
+        return file.stat().st_size
     except OSError as error:
-        raise UsageError(f"cannot read {path}: {error.strerror}") from error
+        raise UsageError(f"cannot read {file}: {error.strerror}") from error

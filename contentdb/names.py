@@ -27,6 +27,10 @@ _NOT_IN_IRI = re.compile(
 )
 _OWNED = re.compile(OWNED_FEED_PREFIX + r"([0-9a-f]{64}):([a-z0-9-]{1,64})")
 _ADDRESS = re.compile(r"[a-z]{2,8}:[!-~]{1,120}")
+# A scope is the name of an interface, without which a link-local address means nothing.
+_IP_ADDRESS = re.compile(
+    r"ip:(?:\[([0-9A-Fa-f:.]{2,45}(?:%[!-$&-\[^-~]{1,64})?)\]|([0-9.]{7,15})):([0-9]{1,5})"
+)
 
 
 class ChunkId(NamedTuple):
@@ -91,6 +95,24 @@ def parse_address(text: str) -> Address:
     if _ADDRESS.fullmatch(text) is None:
         raise UsageError(f"an address is tagged by its radio, such as ip:192.0.2.7:4747; got {text[:80]!r}")
     return Address(text)
+
+
+def ip_address(host: str, port: int) -> Address:
+    """The address of the `ip` radio for a numeric host, such as "192.0.2.7" or "fe80::1%eth0"."""
+    # How a socket for both families spells an IPv4 peer; one machine must not have two addresses for it.
+    host = host.removeprefix("::ffff:") if "." in host else host
+    return Address(f"ip:[{host}]:{port}" if ":" in host else f"ip:{host}:{port}")
+
+
+def ip_endpoint(address: Address) -> tuple[str, int]:
+    """Host and port of an address of the `ip` radio; UsageError for any other."""
+    match = _IP_ADDRESS.fullmatch(address)
+    if match is None or not 0 < int(match[3]) < 65_536:
+        raise UsageError(
+            "expected a numeric address such as ip:192.0.2.7:4747 or ip:[fe80::1%eth0]:4747; "
+            f"got {address[:80]!r}"
+        )
+    return match[1] or match[2], int(match[3])
 
 
 def owned_feed_id(owner: AuthorKey, label: str) -> FeedId:

@@ -1,6 +1,7 @@
 """Whom we have met: contact history by proved identity, and what each neighbour may bring in a day."""
 
 from dataclasses import dataclass
+from typing import Any
 
 from contentdb.catalogue import Catalogue
 from contentdb.database import Database
@@ -10,12 +11,17 @@ from contentdb.settings import DAY_S, Limits
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """What we remember of a node. (epoch, revision) is its own pair at the end of our last whole session."""
+    """What we remember of a node. (epoch, revision) is its own pair at the end of our last whole session.
+
+    That session asked for all subscriptions up to the key `subscriptions`. If `is_doubtful`, a filter may
+    have hidden something of theirs from it by chance.
+    """
 
     node: NodeId
     epoch: str | None
     revision: int | None
-    own_revision: int | None
+    subscriptions: int
+    is_doubtful: bool
     first_seen_at: int
     last_seen_at: int
     address: Address | None
@@ -37,6 +43,14 @@ class Allowance:
         return True
 
 
+_COLUMNS = "node, epoch, revision, subscriptions, is_doubtful, first_seen_at, last_seen_at, address"
+
+
+def _peer(row: tuple[Any, ...]) -> Peer:
+    node, epoch, revision, subscriptions, is_doubtful, first, last, address = row
+    return Peer(node, epoch, revision, subscriptions, bool(is_doubtful), first, last, address)
+
+
 class Peers:
     def __init__(self, database: Database, catalogue: Catalogue, limits: Limits) -> None:
         self._database = database
@@ -46,18 +60,14 @@ class Peers:
 
     def get(self, node: NodeId) -> Peer | None:
         row = self._run.execute(
-            "SELECT node, epoch, revision, own_revision, first_seen_at, last_seen_at, address FROM peers "
-            "WHERE node = ?",
+            f"SELECT {_COLUMNS} FROM peers WHERE node = ?",
             (node,),
         ).fetchone()
-        return None if row is None else Peer(*row)
+        return None if row is None else _peer(row)
 
     def all(self) -> list[Peer]:
-        rows = self._run.execute(
-            "SELECT node, epoch, revision, own_revision, first_seen_at, last_seen_at, address FROM peers "
-            "ORDER BY last_seen_at DESC, node"
-        )
-        return [Peer(*row) for row in rows]
+        rows = self._run.execute(f"SELECT {_COLUMNS} FROM peers ORDER BY last_seen_at DESC, node")
+        return [_peer(row) for row in rows]
 
     def met(self, node: NodeId, at: int, address: Address | None = None) -> None:
         with self._database.transaction():
@@ -68,14 +78,23 @@ class Peers:
                 (at, address, key),
             )
 
-    def synchronised(self, node: NodeId, *, epoch: str, revision: int, own_revision: int, at: int) -> None:
+    def synchronised(
+        self,
+        node: NodeId,
+        *,
+        epoch: str,
+        revision: int,
+        subscriptions: int = 0,
+        is_doubtful: bool = False,
+        at: int,
+    ) -> None:
         """Remember the peer's pair of a session that ran to its end: until it changes, nothing is to ask."""
         with self._database.transaction():
             key = self._catalogue.peer(node, at)
             self._run.execute(
-                "UPDATE peers SET epoch = ?, revision = ?, own_revision = ?, "
+                "UPDATE peers SET epoch = ?, revision = ?, subscriptions = ?, is_doubtful = ?, "
                 "last_seen_at = max(last_seen_at, ?) WHERE key = ?",
-                (epoch, revision, own_revision, at, key),
+                (epoch, revision, subscriptions, is_doubtful, at, key),
             )
 
     def allowance(self, key: int, at: int) -> Allowance:

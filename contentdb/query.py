@@ -187,7 +187,7 @@ class Queries:
     def by_short_ids(self, feed: FeedId, short_ids: Iterable[int], at: int) -> list[EntryRow]:
         """The entries that a decoded sketch names, as far as we serve them; tombstones travel as well."""
         sql = (
-            f"SELECT {_COLUMNS} {_FROM} WHERE e.state = 0 AND e.short_id = ? AND e.feed = ? AND {_UNEXPIRED}"
+            f"SELECT {_COLUMNS} {_FROM} WHERE e.state = 0 AND e.short_id = ? AND +e.feed = ? AND {_UNEXPIRED}"
         )
         key = self._catalogue.find_feed(feed) or -1
         found = []

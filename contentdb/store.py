@@ -28,11 +28,13 @@ from contentdb.names import EntryKey, FeedId, NodeId, Root
 from contentdb.peers import Peers
 from contentdb.query import Queries
 from contentdb.retention import Retention
+from contentdb.serving import Serving
 from contentdb.settings import Limits
 from contentdb.sketch import Sketch
 from contentdb.stored import stored_entry
 from contentdb.subscriptions import Subscriptions
 from contentdb.sweeping import drop_unnamed, sweep
+from contentdb.wanting import Wanting
 
 
 class Store:
@@ -40,12 +42,15 @@ class Store:
         self._database = database
         self._limits = limits
         self._catalogue = Catalogue(database, lambda: int(database.meta("running_s") or 0))
+        self._on_dropped: Callable[[Root], None] = lambda root: None
         self.blobs = blobs
         self.feeds = Feeds(database, self._catalogue, limits)
         self.peers = Peers(database, self._catalogue, limits)
         self.ledger = Ledger(database, limits.max_ledger_rows)
         self.subscriptions = Subscriptions(database)
         self.entries = Queries(database, self._catalogue)
+        self.serving = Serving(database)
+        self.wanting = Wanting(database, self._catalogue, self.feeds.knowledge)
         self._intake = Intake(
             database, self._catalogue, feeds=self.feeds, peers=self.peers, ledger=self.ledger, limits=limits
         )
@@ -90,6 +95,11 @@ class Store:
     @property
     def revision(self) -> int:
         return self._database.revision
+
+    def gained(self) -> None:
+        """Say that there is more to be had here than entries tell: the last chunk of a file came."""
+        with self._database.transaction():
+            self._database.next_revision()
 
     @property
     def has_full_text(self) -> bool:
@@ -214,7 +224,12 @@ class Store:
 
     def drop_unnamed(self, roots: Iterable[Root]) -> None:
         """Remove those of these enclosures that no entry names."""
-        drop_unnamed(self._database, self.blobs, roots)
+        for root in drop_unnamed(self._database, self.blobs, roots):
+            self._on_dropped(root)
+
+    def when_dropped(self, tell: Callable[[Root], None]) -> None:
+        """Call this from now on for each enclosure that goes, complete or not, with its last entry."""
+        self._on_dropped = tell
 
     # -- sets
 

@@ -25,8 +25,9 @@ def sweep(database: Database, blobs: Blobs) -> None:
     drop_unnamed(database, blobs, roots)
 
 
-def drop_unnamed(database: Database, blobs: Blobs, roots: Iterable[Root]) -> None:
+def drop_unnamed(database: Database, blobs: Blobs, roots: Iterable[Root]) -> list[Root]:
     """Remove those of these enclosures that no entry names, and that are not older than the database."""
+    dropped = []
     for root in roots:
         kept = database.connection.execute(
             "SELECT 1 FROM enclosures WHERE root = ?1 UNION ALL "
@@ -35,3 +36,5 @@ def drop_unnamed(database: Database, blobs: Blobs, roots: Iterable[Root]) -> Non
         )
         if kept.fetchone() is None:
             blobs.remove(root)
+            dropped.append(root)
+    return dropped

@@ -34,11 +34,12 @@ LAZILY = {("passerby", "evaluation.cli")}
 
 # Each foreign library and the places that may import it. A library that is not here is not ours to use yet.
 FOREIGN = {
-    "cryptography": r"contentdb/(identity|keystore|keybackup)|transport/channel",
+    "cryptography": r"contentdb/(identity|keystore|keybackup)|transport/noise|evaluation/benchmarks/session",
     "lxml": r"contentdb/xmlguard",
     "pybloom_live": r"contentdb/bloom",
     "bitarray": r"contentdb/bloom",  # comes with pybloom_live and holds its bits
     "zeroconf": r"discovery/mdns",
+    "ifaddr": r"discovery/interfaces",
     "numpy": r"contentdb/\w+_vectorised|contentdb/(bloom|sketch|selector/columns)|evaluation/",
     "kivy": r"apps/",
     "pyspark": r"evaluation/",
@@ -48,7 +49,7 @@ FOREIGN = {
     "jnius": r"middleware/device/phone",
 }
 # Not everywhere installed: imported inside a function, or in a module that is itself imported so.
-OPTIONAL = {"numpy", "lxml", "feedparser", "jnius"}
+OPTIONAL = {"numpy", "lxml", "feedparser", "jnius", "zeroconf"}
 VECTORISED = r"contentdb/\w+_vectorised"
 # One file, one connection, and its SQL in one package.
 STANDARD_BUT_BOUND = {"sqlite3": r"contentdb/|evaluation/benchmarks/"}
@@ -73,7 +74,13 @@ SHELLS = {
     "contentdb/exchange": "writes a feed as a folder and reads it back",
     "contentdb/foreign": "reads feed documents from files",
     "contentdb/keystore": "keeps keys in files of mode 0600",
+    "discovery/interfaces": "asks the operating system which interfaces are up",
+    "discovery/mdns": "talks through zeroconf",
+    "discovery/udp": "owns the sockets that hellos travel through",
     "middleware/cli/": "the command line",
+    "middleware/logfile": "keeps the logbook as files",
+    "middleware/service": "the sockets, timers and threads of a node",
+    "transport/tcp": "owns the sockets of streams, listening and connected",
 }
 
 MAX_FILE_LINES, MAX_FUNCTION_LINES = 300, 40

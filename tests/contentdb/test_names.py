@@ -128,6 +128,31 @@ def test_an_address_is_tagged_by_its_radio() -> None:
             names.parse_address(wrong)
 
 
+@pytest.mark.parametrize(
+    ("host", "address"),
+    [
+        ("192.0.2.7", "ip:192.0.2.7:4747"),
+        ("::ffff:192.0.2.7", "ip:192.0.2.7:4747"),
+        ("::1", "ip:[::1]:4747"),
+        ("fe80::1%eth0", "ip:[fe80::1%eth0]:4747"),
+        ("fe80::1%br-5.7", "ip:[fe80::1%br-5.7]:4747"),
+    ],
+)
+def test_an_ip_address_has_one_spelling_and_reads_back(host: str, address: str) -> None:
+    assert names.ip_address(host, 4747) == address
+    assert names.ip_endpoint(names.parse_address(address)) == (host.removeprefix("::ffff:"), 4747)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    ["", "ble:01-02", "ip:host:1", "ip:1.2.3.4", "ip:1.2.3.4:0", "ip:1.2.3.4:65536", "ip:::1:4", "ip:[::1]4",
+     "ip:[fe80::1%]:4", "ip:[fe80::1%a]b]:4", "ip:[::1]:٤", "xip:1.2.3.4:5"],
+)  # fmt: skip
+def test_an_address_that_is_no_ip_endpoint_is_refused(wrong: str) -> None:
+    with pytest.raises(UsageError, match="numeric address"):
+        names.ip_endpoint(names.Address(wrong))
+
+
 @given(words)
 def test_any_text_is_a_name_or_a_usage_error(text: str) -> None:
     for parse in (names.parse_feed_id, names.parse_author_key, names.parse_node_id, names.parse_address):

@@ -182,10 +182,10 @@ def test_an_app_with_all_the_subscriptions_it_may_have_can_renew_one(
 
 def test_contact_history_remembers_when_where_and_how_far_we_synchronised(store: Store) -> None:
     store.peers.met(node(1), NOW, Address("ip:10.0.0.1:4747"))
-    store.peers.synchronised(node(1), epoch="ab" * 8, revision=7, own_revision=3, at=NOW + 5)
+    store.peers.synchronised(node(1), epoch="ab" * 8, revision=7, subscriptions=3, at=NOW + 5)
     store.peers.met(node(1), NOW + 2)  # told late: neither the time nor the address goes back
     peer = store.peers.get(node(1))
-    assert peer is not None and (peer.epoch, peer.revision, peer.own_revision) == ("ab" * 8, 7, 3)
+    assert peer is not None and (peer.epoch, peer.revision, peer.subscriptions) == ("ab" * 8, 7, 3)
     assert (peer.first_seen_at, peer.last_seen_at, peer.address) == (NOW, NOW + 5, "ip:10.0.0.1:4747")
     assert store.peers.get(node(2)) is None
 
@@ -204,7 +204,7 @@ def test_a_forgotten_peer_that_returns_is_met_and_delivers_again() -> None:
         take(store, make_signed(BOB, 1), source=1)
         store.peers.met(node(2), NOW + 10)
         store.maintain(NOW + 20, 60)
-        store.peers.synchronised(node(1), epoch="e", revision=1, own_revision=1, at=NOW + 21)
+        store.peers.synchronised(node(1), epoch="e", revision=1, at=NOW + 21)
         returned = store.peers.get(node(1))
         assert returned is not None and returned.revision == 1
         assert take(store, make_signed(BOB, 2), source=1)[0].fate is Fate.STORED
