@@ -1,0 +1,91 @@
+"""What the client of a session was opened for, what it wants done, and what it counts."""
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from contentdb.intake import Outcome
+from contentdb.model import Signed
+from contentdb.names import Root
+from transport.messages import Ask, Message
+from transport.solicitation.feedtalk import FeedTalk, Want
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Why a session is opened. `since` is the peer's pair at the end of our last whole session with it."""
+
+    wants: tuple[Want, ...] = ()
+    discover: tuple[str, ...] = ()
+    since: tuple[str, int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Send:
+    message: Message
+    body: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class VerifyEntries:
+    """Verify and read these, and call `verified` with the same ticket; in the order of the tickets."""
+
+    ticket: int
+    batch: tuple[Signed, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class EntriesStored:
+    outcomes: tuple[Outcome, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class EntriesWithheld:
+    """The peer has so many entries more that our selector kept away."""
+
+    want: Want
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class FeedsFound:
+    descriptors: tuple[Signed, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class EnclosureCompleted:
+    root: Root
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """Nothing more to ask. `pair` is the peer's, up to which we have seen everything we want of it."""
+
+    pair: tuple[str, int]
+    is_exact: bool  # no filter can have hidden anything
+
+
+Effect: TypeAlias = (
+    Send | VerifyEntries | EntriesStored | EntriesWithheld | FeedsFound | EnclosureCompleted | Finished
+)
+
+
+@dataclass(slots=True)
+class Tally:
+    """What a session moved, for the logbook."""
+
+    entries: int = 0
+    entry_bytes: int = 0
+    useless_entries: int = 0
+    chunks: int = 0
+    chunk_bytes: int = 0
+    false_positives: int = 0
+    withheld: int = 0
+
+
+@dataclass(slots=True)
+class Asked:
+    """A request that is not answered to its end."""
+
+    ask: Ask
+    talk: FeedTalk | None = None
+    chunks: int = 0  # that are still to come for it
