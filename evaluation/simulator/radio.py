@@ -1,0 +1,100 @@
+"""Links with a rate and a delay, and the streams over them."""
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from evaluation.simulator.simnode import SimNode
+    from evaluation.simulator.world import World
+
+
+@dataclass(slots=True)
+class Link:
+    """Two nodes in range. What they send shares the rate: there is one air."""
+
+    rate_bytes_s: float
+    delay_s: float
+    loss: float = 0.0  # how many of the datagrams are lost
+    cut_after: int | None = None  # so many bytes of streams pass, then the stream that sends is cut
+    free_at: float = 0.0
+    pipes: "list[Pipe]" = field(default_factory=list)
+
+    def passes(self, size: int) -> int:
+        """How many of so many bytes arrive before a cut; all of them if none is due."""
+        if self.cut_after is None:
+            return size
+        passed = min(size, self.cut_after)
+        self.cut_after = None if passed < size else self.cut_after - size
+        return passed
+
+    def take(self, size: int, now: float) -> float:
+        """When so many bytes will have been sent."""
+        self.free_at = max(self.free_at, now) + size / self.rate_bytes_s
+        return self.free_at
+
+
+class Pipe:
+    """One stream: bytes go both ways, one piece at a time, and it ends for both or is cut."""
+
+    def __init__(self, world: "World", link: Link, opener: "tuple[SimNode, int]", other: "SimNode") -> None:
+        self._world, self._link = world, link
+        self._opener, self._other = opener, other
+        self._ends: list[tuple[SimNode, int]] = [opener]
+        self._sending: set[int] = set()
+        self._is_over = False
+
+    def accepted(self) -> None:
+        node, _ = self._opener
+        number = None if self._is_over else self._other.stream_accepted(self, node.hello_address)
+        if number is None:
+            self._over()
+            return
+        self._ends.append((self._other, number))
+        self._world.after(self._link.delay_s, self._opened)
+
+    def _opened(self) -> None:
+        if not self._is_over:
+            node, number = self._opener
+            node.stream_opened(self, number)
+
+    def wake(self, node: "SimNode") -> None:
+        """Send what this end has to say, if it is not sending already."""
+        end = next((at for at, (each, _) in enumerate(self._ends) if each is node), None)
+        if end is None or len(self._ends) < 2 or end in self._sending or self._is_over:
+            return
+        _, number = self._ends[end]
+        piece = node.next_output(number)
+        if piece is None:
+            if node.wants_close(number):
+                self._world.after(self._link.delay_s, self._over)
+            return
+        self._sending.add(end)
+        sent = self._link.take(len(piece), self._world.now)
+        self._world.after(sent - self._world.now, lambda: self._sent(end))
+        self._world.after(sent - self._world.now + self._link.delay_s, lambda: self._arrived(1 - end, piece))
+
+    def _sent(self, end: int) -> None:
+        self._sending.discard(end)
+        self.wake(self._ends[end][0])
+
+    def _arrived(self, end: int, piece: bytes) -> None:
+        if not self._is_over:
+            node, number = self._ends[end]
+            passed = self._link.passes(len(piece))
+            if passed:
+                node.bytes_received(number, piece[:passed])
+            if passed < len(piece):
+                self.cut()
+
+    def cut(self) -> None:
+        """Out of range, or broken off by one of them."""
+        self._over()
+
+    def _over(self) -> None:
+        if self._is_over:
+            return
+        self._is_over = True
+        if self in self._link.pipes:
+            self._link.pipes.remove(self)
+        for node, number in self._ends:
+            node.stream_lost(number, "")

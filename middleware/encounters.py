@@ -1,0 +1,285 @@
+"""The sessions of a node at work: streams and what is said in them, in both roles."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TypeAlias
+
+from contentdb.arrivals import Arrival
+from contentdb.errors import RemoteError
+from contentdb.identity import NodeSecret
+from contentdb.names import Address, NodeId, Root
+from contentdb.store import Store
+from discovery.effects import Effect as DiscoveryEffect
+from discovery.neighbourhood import Neighbourhood
+from middleware.config import SessionSettings
+from middleware.delivery import Delivery
+from middleware.effects import CloseStream, Deliver, Effect, FeedsDiscovered, OpenStream, Verify, Wake
+from middleware.logbook import EnclosureReceived, EntryReceived, Logbook, SessionEnded, SessionRefused
+from middleware.sessions import Session, Sessions
+from middleware.sync import Dial, Synchroniser
+from middleware.wishes import Wishes
+from transport.messages import Reason, Reject, SessionHello
+from transport.solicitation.client import Client
+from transport.solicitation.effects import (
+    EnclosureCompleted,
+    EntriesStored,
+    FeedsFound,
+    Finished,
+    VerifyEntries,
+)
+from transport.solicitation.server import Server
+from transport.solicitation.streams import (
+    ClientDone,
+    ClientStream,
+    PeerProved,
+    ServerStream,
+    SessionRejected,
+    StreamEffect,
+)
+
+Outcome: TypeAlias = Effect | DiscoveryEffect
+TURN_AGAIN_S = 5
+
+
+class Encounters:
+    def __init__(
+        self,
+        store: Store,
+        secret: NodeSecret,
+        settings: SessionSettings,
+        *,
+        neighbourhood: Neighbourhood,
+        sync: Synchroniser,
+        wishes: Wishes,
+        delivery: Delivery,
+        logbook: Logbook,
+        entropy: Callable[[int], bytes],
+    ) -> None:
+        self._store, self._secret, self._entropy = store, secret, entropy
+        self._neighbourhood, self._sync, self._wishes = neighbourhood, sync, wishes
+        self._delivery, self._logbook = delivery, logbook
+        self._server = Server(store, secret.node_id, entropy=entropy)
+        self.sessions = Sessions(settings)
+
+    # -- streams
+
+    def dial(self, dial: Dial, now: float) -> OpenStream:
+        stream = ClientStream(self._secret, self._entropy)
+        session = self.sessions.add(stream, dial.address, dial.node, now)
+        return OpenStream(session.number, dial.address)
+
+    def accepted(self, address: Address, now: float, at: int) -> tuple[int, list[Outcome]]:
+        stream = ServerStream(self._secret, self._entropy, self._server)
+        session = self.sessions.add(stream, address, None, now)
+        stream.connected()
+        effects: list[Outcome] = []
+        for surplus in self.sessions.surplus_half_open():
+            effects += self._cut(surplus, "half open", now, at)
+        return session.number, effects
+
+    def opened(self, number: int, now: float) -> list[Outcome]:
+        session = self.sessions.get(number)
+        if session is None:
+            return [CloseStream(number, abort=True)]
+        session.began = session.moved = now
+        session.stream.connected()
+        return [Wake(number)]
+
+    def lost(self, number: int, why: str, now: float, at: int) -> None:
+        session = self.sessions.get(number)
+        if session is not None:
+            session.reason = session.reason or why
+            self._end(session, now, at)
+
+    def bytes_received(self, number: int, data: bytes | memoryview, now: float, at: int) -> list[Outcome]:
+        session = self.sessions.get(number)
+        if session is None:
+            return [CloseStream(number, abort=True)]
+        session.moved = now
+        return self._guarded(session, lambda: session.stream.bytes_received(data, now, at), now, at)
+
+    def verified(self, number: int, arrivals: list[Arrival], now: float, at: int) -> list[Outcome]:
+        session = self.sessions.get(number)
+        if session is None or not isinstance(session.stream, ClientStream):
+            return []
+        session.verifying -= 1
+        session.moved = now
+        stream = session.stream
+        return self._guarded(session, lambda: stream.verified(arrivals, at), now, at)
+
+    def overdue(self, now: float, at: int) -> list[Outcome]:
+        effects: list[Outcome] = []
+        for session, why in self.sessions.overdue(now):
+            if why == Reason.TURN and isinstance(session.stream, ServerStream):
+                session.reason, session.is_leaving = why, True
+                session.stream.reject(Reject(Reason.TURN, retry_s=TURN_AGAIN_S))
+                effects.append(Wake(session.number))
+            else:
+                effects += self._cut(session, why, now, at)
+        return effects
+
+    def close_all(self, now: float, at: int) -> None:
+        for session in self.sessions:
+            session.reason = session.reason or "stopping"
+            self._end(session, now, at)
+
+    def _guarded(
+        self, session: Session, work: Callable[[], list[StreamEffect]], now: float, at: int
+    ) -> list[Outcome]:
+        """Do something with what a peer said; if it broke the protocol, the session ends and nothing else."""
+        try:
+            effects = self._perform(session, work(), now, at)
+        except RemoteError as error:
+            return self._cut(session, f"broken: {error}", now, at)
+        if self.sessions.get(session.number) is not None:
+            effects.append(Wake(session.number))
+        return effects
+
+    def _cut(self, session: Session, why: str, now: float, at: int) -> list[Outcome]:
+        session.reason = why
+        self._end(session, now, at)
+        return [CloseStream(session.number, abort=True)]
+
+    def _end(self, session: Session, now: float, at: int) -> None:
+        if self.sessions.remove(session.number) is None:
+            return
+        stream = session.stream
+        peer = stream.peer or session.claimed or ""
+        fact = SessionEnded(
+            peer, session.role, session.reason or "cut", round(now - session.began, 6),
+            stream.bytes_in, stream.bytes_out,
+        )  # fmt: skip
+        if isinstance(stream, ClientStream):
+            stream.lost()
+            tally = stream.tally
+            fact = replace(
+                fact,
+                entries=tally.entries,
+                useless_entries=tally.useless_entries,
+                chunks=tally.chunks,
+                false_positives=tally.false_positives,
+                withheld=tally.withheld,
+            )
+        self._logbook.note(fact, now, at)
+        if session.claimed is not None:
+            known = self._store.peers.get(session.claimed)
+            self._sync.session_ended(
+                session.claimed,
+                is_whole=session.is_whole,
+                has_gained=fact.entries > 0 or fact.chunks > 0,
+                retry_s=session.retry_s,
+                peer=known,
+                now=now,
+                asked_for=session.asked_for,
+            )
+
+    # -- what is said in them
+
+    def _perform(self, session: Session, effects: list[StreamEffect], now: float, at: int) -> list[Outcome]:
+        out: list[Outcome] = []
+        for effect in effects:
+            match effect:
+                case PeerProved(node):
+                    out += self._proved(session, node, now, at)
+                case VerifyEntries(_, batch):
+                    session.verifying += 1
+                    out.append(Verify(session.number, batch))
+                case EntriesStored(outcomes):
+                    for outcome in outcomes:
+                        if outcome.fate.is_gain:
+                            out += self._gained(session, outcome.key, now, at)
+                    out += self._more_wanted(now, at)
+                case EnclosureCompleted(root):
+                    out += self._completed(root, now, at)
+                case FeedsFound(descriptors):
+                    out.append(FeedsDiscovered(descriptors, session.stream.peer or NodeId("")))
+                case Finished(pair, is_exact):
+                    self._finished(session, pair, is_exact, at)
+                case ClientDone(hello):
+                    self._client_done(session, hello, at)
+                case SessionRejected(reason, retry_s):
+                    session.reason = f"rejected: {reason}"
+                    session.retry_s = None if retry_s is None else float(retry_s)
+        return out
+
+    def _proved(self, session: Session, node: NodeId, now: float, at: int) -> list[Outcome]:
+        session.proved = now
+        session.measured = (now, 0)
+        if isinstance(session.stream, ServerStream):
+            self._store.peers.met(node, at)
+            self._admit(session, session.stream, node, now, at)
+            return [*self._neighbourhood.proved(node, now, address=session.address)]
+        if node != session.claimed:
+            effects = self._neighbourhood.disproved(session.claimed or node, session.address, now)
+            return [*effects, *self._cut(session, "another node answered", now, at)]
+        self._store.peers.met(node, at, session.address)
+        client = Client(
+            node, self._store, self._wishes.downloads, self._wishes.plan(node), entropy=self._entropy
+        )
+        proved = self._neighbourhood.proved(node, now, address=session.address)
+        return [*proved, *self._perform(session, session.stream.begin(client, now), now, at)]
+
+    def _admit(self, session: Session, stream: ServerStream, node: NodeId, now: float, at: int) -> None:
+        reject = self.sessions.admission(session, now)
+        if reject is None:
+            stream.admit(SessionHello(self._store.epoch, self._store.revision))
+            return
+        session.reason, session.is_leaving = f"rejected: {reject.reason}", True
+        self._logbook.note(SessionRefused(node, "server", reject.reason), now, at)
+        stream.reject(reject)
+
+    def _gained(self, session: Session, key: int, now: float, at: int) -> list[Outcome]:
+        row = self._store.entries.row(key)
+        if row is None:  # it was let in and had to go again at once
+            return []
+        peer = session.stream.peer or ""
+        fact = EntryReceived(row.feed, row.id, row.version.hex()[:16], peer, row.updated)
+        self._logbook.note(fact, now, at)
+        self._wishes.entry_stored(key, at)
+        return [Deliver(due) for due in self._delivery.due_after(key, at)]
+
+    def _more_wanted(self, now: float, at: int) -> list[Outcome]:
+        """New files may be wanted, and any session may be able to help."""
+        effects: list[Outcome] = []
+        for session in self.sessions:
+            if isinstance(session.stream, ClientStream) and session.proved is not None:
+                effects += self._perform(session, session.stream.more_wanted(), now, at)
+                effects.append(Wake(session.number))
+        return effects
+
+    def _completed(self, root: Root, now: float, at: int) -> list[Outcome]:
+        self._logbook.note(EnclosureReceived(root, self._store.blobs.length(root)), now, at)
+        self._store.gained()
+        keys = self._wishes.file_completed(root)
+        return [Deliver(due) for key in keys for due in self._delivery.due_after(key, at)]
+
+    def _finished(self, session: Session, pair: tuple[str, int], is_exact: bool, at: int) -> None:
+        session.is_whole, session.reason = True, "done"
+        session.asked_for = self._wishes.downloads.version
+        assert session.stream.peer is not None
+        self._store.peers.synchronised(
+            session.stream.peer,
+            epoch=pair[0],
+            revision=pair[1],
+            subscriptions=self._wishes.interest.newest_subscription,
+            is_doubtful=not is_exact,
+            at=at,
+        )
+
+    def _client_done(self, session: Session, hello: SessionHello, at: int) -> None:
+        """If all that the client gained came from us, its new pair is one that we have seen."""
+        session.is_whole, session.reason = True, "done"
+        peer = self._store.peers.get(session.stream.peer) if session.stream.peer else None
+        if hello.base is None or peer is None:
+            return
+        has_seen = peer.epoch == hello.epoch and peer.revision is not None and peer.revision >= hello.base
+        if has_seen or hello.base == 0:
+            newest = self._wishes.interest.newest_subscription
+            self._store.peers.synchronised(
+                peer.node,
+                epoch=hello.epoch,
+                revision=hello.revision,
+                subscriptions=peer.subscriptions if has_seen else newest,
+                is_doubtful=has_seen and peer.is_doubtful,
+                at=at,
+            )

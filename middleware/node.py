@@ -1,0 +1,225 @@
+"""The core of a whole node: datagrams, streams and calls of apps in, effects out.
+
+It composes the others: `Neighbourhood` knows who is near, `Synchroniser` whom to dial, `Encounters` what is
+said in sessions, `Wishes` what apps want, `Delivery` what is due to them. A shell owns sockets, clocks and
+threads; it passes in what happens and performs what comes out, in that order.
+"""
+
+from collections.abc import Callable, Iterable
+from random import Random
+
+from contentdb.arrivals import Arrival
+from contentdb.identity import NodeSecret
+from contentdb.names import Address
+from contentdb.store import Store
+from contentdb.subscriptions import Subscription
+from discovery.effects import AnswerHello, NeighbourChanged, NeighbourFound, NeighbourLost, SendHello
+from discovery.hello import Hello
+from discovery.neighbourhood import Neighbourhood
+from discovery.schedule import HelloSettings
+from discovery.sightings import Neighbour
+from middleware.config import Settings
+from middleware.delivery import Delivery, Due
+from middleware.effects import Broadcast, Deliver, Effect, SendTo
+from middleware.encounters import Encounters, Outcome
+from middleware.logbook import ContactBegan, ContactEnded, Logbook, NodeStarted, NodeStopped
+from middleware.sync import Synchroniser
+from middleware.wishes import Wishes
+
+MAINTAIN_EVERY_S = 60.0
+
+
+def hello_settings(settings: Settings) -> HelloSettings:
+    interval_s = settings.hello.interval_s
+    return HelloSettings() if interval_s is None else HelloSettings(interval_s=interval_s, backs_off=False)
+
+
+class Node:
+    def __init__(
+        self,
+        store: Store,
+        secret: NodeSecret,
+        settings: Settings,
+        *,
+        rng: Random,
+        entropy: Callable[[int], bytes],
+        logbook: Logbook,
+    ) -> None:
+        self.id = secret.node_id
+        self.store, self.logbook = store, logbook
+        self.neighbourhood = Neighbourhood(self.id, hello_settings(settings), rng)
+        self._sync = Synchroniser(rng, max_sessions=settings.sessions.clients)
+        self._delivery = Delivery(store)
+        self.wishes = Wishes(store, self._delivery)
+        self._encounters = Encounters(
+            store,
+            secret,
+            settings.sessions,
+            neighbourhood=self.neighbourhood,
+            sync=self._sync,
+            wishes=self.wishes,
+            delivery=self._delivery,
+            logbook=logbook,
+            entropy=entropy,
+        )
+        self.sessions = self._encounters.sessions
+        self._port = 0
+        self._announced: tuple[str, int] | None = None
+        self._considered: tuple[int, ...] = ()
+        self._maintained = 0.0
+
+    # -- life
+
+    def started(self, port: int, now: float, at: int) -> list[Effect]:
+        """The sockets are open; sessions come to this TCP port."""
+        self._port, self._maintained = port, now
+        self.logbook.note(NodeStarted(self.store.epoch, self.store.revision), now, at)
+        self.wishes.subscriptions_changed()
+        for subscription in self.store.subscriptions.all():
+            self.wishes.resume(subscription, at)
+        return self._settled([], now, at)
+
+    def stopping(self, now: float, at: int) -> None:
+        self._encounters.close_all(now, at)
+        self.logbook.note(NodeStopped(self.store.revision), now, at)
+
+    def next_timer(self) -> float:
+        return min(
+            self.neighbourhood.next_timer(),
+            self._sync.next_timer(),
+            self.sessions.next_timer(),
+            self._maintained + MAINTAIN_EVERY_S,
+        )
+
+    def timer_fired(self, now: float, at: int) -> list[Effect]:
+        effects: list[Outcome] = [*self.neighbourhood.timer_fired(now), *self._encounters.overdue(now, at)]
+        if now >= self._maintained + MAINTAIN_EVERY_S:
+            ran_s, self._maintained = round(now - self._maintained), now
+            for outcome in self.store.maintain(at, ran_s):
+                effects += map(Deliver, self._delivery.due_after(outcome.key, at))
+        return self._settled(effects, now, at)
+
+    # -- apps
+
+    def subscribed(self, subscription: Subscription, now: float, at: int) -> list[Effect]:
+        """A subscription is new, or its app is back: give it what is due, and look for more."""
+        self.wishes.subscriptions_changed()
+        self.wishes.resume(subscription, at)
+        return self._settled([Deliver(due) for due in self._delivery.due_now(subscription, at)], now, at)
+
+    def unsubscribed(self, now: float, at: int) -> list[Effect]:
+        self.wishes.subscriptions_changed()
+        return self._settled([], now, at)
+
+    def published(self, key: int, now: float, at: int) -> list[Effect]:
+        """The store has a new own entry in this row; others may have waited for the same files."""
+        roots = [enclosure.root for enclosure in self.store.enclosures(key)]
+        waiting = [row for root in roots for row in self.wishes.file_completed(root)]
+        rows = dict.fromkeys([key, *waiting])
+        return self._settled(
+            [Deliver(due) for row in rows for due in self._delivery.due_after(row, at)], now, at
+        )
+
+    def delivered(self, due: Due) -> None:
+        """The app is done with it: never again."""
+        self.store.subscriptions.mark_delivered(due.subscription.key, [(due.entry.key, due.entry.version)])
+
+    def discover(self, selectors: Iterable[str], now: float, at: int) -> list[Effect]:
+        self.wishes.discover(selectors)
+        return self._settled([], now, at)
+
+    # -- hellos
+
+    def hello_received(self, hello: Hello, source: Address, now: float, at: int) -> list[Effect]:
+        effects = self.neighbourhood.hello_received(hello, source, now)
+        return self._settled([*effects], now, at) if effects else []
+
+    def sighted(self, effects: Iterable[Outcome], now: float, at: int) -> list[Effect]:
+        """What the neighbourhood made of another source of sightings, such as mDNS."""
+        return self._settled([*effects], now, at)
+
+    # -- streams
+
+    def stream_accepted(self, address: Address, now: float, at: int) -> tuple[int, list[Effect]]:
+        """Somebody opened a stream to us; returns the number its session has from now on."""
+        number, effects = self._encounters.accepted(address, now, at)
+        return number, self._settled(effects, now, at)
+
+    def stream_opened(self, number: int, now: float, at: int) -> list[Effect]:
+        """A stream that we asked for is open."""
+        return self._settled(self._encounters.opened(number, now), now, at)
+
+    def stream_lost(self, number: int, why: str, now: float, at: int) -> list[Effect]:
+        """It could not be opened, or is closed or broken."""
+        self._encounters.lost(number, why, now, at)
+        return self._settled([], now, at)
+
+    def bytes_received(self, number: int, data: bytes | memoryview, now: float, at: int) -> list[Effect]:
+        return self._settled(self._encounters.bytes_received(number, data, now, at), now, at)
+
+    def verified(self, number: int, arrivals: list[Arrival], now: float, at: int) -> list[Effect]:
+        return self._settled(self._encounters.verified(number, arrivals, now, at), now, at)
+
+    def next_output(self, number: int, now: float, at: int) -> bytes | None:
+        """The next bytes to send; None if there is nothing now."""
+        session = self.sessions.get(number)
+        piece = None if session is None else session.stream.next_output(at)
+        if piece is not None and session is not None:
+            session.moved = now
+        return piece
+
+    def stream_drains(self, number: int, now: float) -> None:
+        """The peer takes what we sent earlier: a link that is slow is not silent."""
+        session = self.sessions.get(number)
+        if session is not None:
+            session.moved = now
+
+    def wants_close(self, number: int) -> bool:
+        """Is everything said? Asked when `next_output` gave nothing."""
+        session = self.sessions.get(number)
+        return session is None or session.stream.wants_close
+
+    # -- what follows from anything
+
+    def _settled(self, effects: list[Outcome], now: float, at: int) -> list[Effect]:
+        """Our new pair is told, neighbours are considered again, and those that are due are dialled."""
+        pair = (self.store.epoch, self.store.revision)
+        if pair != self._announced:
+            self._announced = pair
+            effects += self.neighbourhood.pair_changed(*pair, self._port, now)
+        out = [mapped for effect in effects for mapped in self._mapped(effect, now, at)]
+        interest = self.wishes.interest
+        interest.downloads_version = self.wishes.downloads.version
+        considered = (interest.newest_subscription, interest.downloads_version, interest.discoveries)
+        if considered != self._considered:
+            self._considered = considered
+            near = (neighbour.node for neighbour in self.neighbourhood.neighbours())
+            peers = {node: peer for node in near if (peer := self.store.peers.get(node)) is not None}
+            self._sync.interest_changed(interest, peers, now)
+        out += [self._encounters.dial(dial, now) for dial in self._sync.dials(now)]
+        return out
+
+    def _mapped(self, effect: Outcome, now: float, at: int) -> list[Effect]:
+        match effect:
+            case SendHello(hello):
+                return [Broadcast(hello)]
+            case AnswerHello(hello, to):
+                return [SendTo(hello, to)]
+            case NeighbourFound(neighbour):
+                near = len(self.neighbourhood.neighbours())
+                self.logbook.note(ContactBegan(neighbour.node, near), now, at)
+                self._seen(neighbour, now)
+            case NeighbourChanged(neighbour):
+                self._seen(neighbour, now)
+            case NeighbourLost(neighbour, seconds):
+                self._sync.neighbour_lost(neighbour.node)
+                near = len(self.neighbourhood.neighbours())
+                self.logbook.note(ContactEnded(neighbour.node, round(seconds, 3), near), now, at)
+            case _:
+                return [effect]
+        return []
+
+    def _seen(self, neighbour: Neighbour, now: float) -> None:
+        peer = self.store.peers.get(neighbour.node)
+        pair = (neighbour.epoch, neighbour.revision)
+        self._sync.neighbour_seen(neighbour.node, neighbour.addresses, pair, peer=peer, now=now)

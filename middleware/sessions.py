@@ -1,0 +1,131 @@
+"""The sessions of a node: who is admitted, and whose time is up."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from contentdb.names import Address, NodeId
+from middleware.config import SessionSettings
+from transport.messages import Reject
+from transport.solicitation.streams import ClientStream, ServerStream
+
+MAX_HALF_OPEN = 8
+# A rate is judged over this long, so that one slow moment is not a slow peer.
+RATE_OVER_S = 10.0
+
+Stream: TypeAlias = ClientStream | ServerStream
+
+
+@dataclass(slots=True)
+class Session:
+    """A stream on its way, from dialling to its end."""
+
+    number: int
+    stream: Stream
+    address: Address
+    claimed: NodeId | None  # whom we dialled; None for one that came to us
+    began: float
+    moved: float  # when a byte went either way
+    proved: float | None = None
+    reason: str = ""
+    retry_s: float | None = None
+    is_whole: bool = False
+    is_leaving: bool = False  # it was told to go, and may read what is on its way
+    verifying: int = 0
+    asked_for: int | None = None  # the version of our downloads when a client had asked for all it wanted
+    measured: tuple[float, int] = (0.0, 0)
+
+    @property
+    def role(self) -> str:
+        return "client" if isinstance(self.stream, ClientStream) else "server"
+
+
+class Sessions:
+    def __init__(self, settings: SessionSettings) -> None:
+        self._settings = settings
+        self._all: dict[int, Session] = {}
+        self._next = 1
+        self._waiting_until = float("-inf")  # others were rejected, and may still be waiting
+
+    def __iter__(self) -> Iterator[Session]:
+        return iter(list(self._all.values()))
+
+    def add(self, stream: Stream, address: Address, claimed: NodeId | None, now: float) -> Session:
+        session = Session(self._next, stream, address, claimed, now, now)
+        self._all[session.number] = session
+        self._next += 1
+        return session
+
+    def get(self, number: int) -> Session | None:
+        return self._all.get(number)
+
+    def remove(self, number: int) -> Session | None:
+        return self._all.pop(number, None)
+
+    def count(self, role: str) -> int:
+        """Sessions in this role whose peer is proved."""
+        return sum(s.proved is not None and s.role == role for s in self._all.values())
+
+    def surplus_half_open(self) -> list[Session]:
+        """The oldest of those that came to us and proved nothing, if there are too many."""
+        half_open = [s for s in self._all.values() if s.role == "server" and s.proved is None]
+        return half_open[: max(len(half_open) - MAX_HALF_OPEN, 0)]
+
+    def admission(self, session: Session, now: float) -> Reject | None:
+        """Why a client that has just proved itself may not be served; None if it may."""
+        others = [
+            s
+            for s in self._all.values()
+            if s.role == "server" and s.proved is not None and not s.is_leaving and s is not session
+        ]
+        if any(s.stream.peer == session.stream.peer for s in others):
+            return Reject("twice")
+        most = 1 if self._settings.serving == "sequential" else self._settings.servers
+        if len(others) < most:
+            return None
+        self._waiting_until = now + self._settings.service_s
+        oldest = min((s.proved or now for s in others), default=now)
+        left = self._settings.service_s - (now - oldest)
+        return Reject("busy", retry_s=max(1, round(left if left > 0 else 1)))
+
+    def overdue(self, now: float) -> list[tuple[Session, str]]:
+        """Sessions that must end now, and why."""
+        if now >= self._waiting_until:
+            self._waiting_until = float("-inf")
+        return [(session, why) for session in self._all.values() if (why := self._fault(session, now))]
+
+    def _fault(self, session: Session, now: float) -> str:
+        settings = self._settings
+        if session.proved is None:
+            return "handshake" if now >= session.began + settings.handshake_s else ""
+        if now >= session.moved + settings.silence_s and not session.verifying:
+            return "silence"
+        if session.role == "server" and now < self._waiting_until and not session.is_leaving:
+            if now >= session.proved + settings.service_s:
+                return "turn"
+            return self._too_slow(session, now)
+        return ""
+
+    def _too_slow(self, session: Session, now: float) -> str:
+        since, count = session.measured
+        sent = session.stream.bytes_out
+        if now < since + RATE_OVER_S:
+            return ""
+        session.measured = (now, sent)
+        is_slow = since > 0 and (sent - count) / (now - since) < self._settings.least_rate
+        return "turn" if is_slow else ""
+
+    def next_timer(self) -> float:
+        """When `overdue` may have something again."""
+        settings, times = self._settings, []
+        for session in self._all.values():
+            if session.proved is None:
+                times.append(session.began + settings.handshake_s)
+                continue
+            if not session.verifying:
+                times.append(session.moved + settings.silence_s)
+            if session.role == "server" and not session.is_leaving:
+                turn = min(session.proved + settings.service_s, session.measured[0] + RATE_OVER_S)
+                if turn < self._waiting_until:
+                    times.append(turn)
+        return min(times, default=float("inf"))

@@ -1,0 +1,88 @@
+"""What the apps of this node want: entries of feeds, and the files that belong to them."""
+
+from collections.abc import Iterable
+
+from contentdb.names import NodeId, Root
+from contentdb.store import Store
+from contentdb.subscriptions import Subscription
+from middleware.delivery import Delivery
+from middleware.fairness import Shares
+from middleware.sync import Interest
+from transport.solicitation.downloads import Downloads
+from transport.solicitation.effects import Plan
+from transport.solicitation.feedtalk import Want
+
+
+class Wishes:
+    def __init__(self, store: Store, delivery: Delivery) -> None:
+        self._store, self._delivery = store, delivery
+        self._shares = Shares()
+        self._waiting: dict[Root, list[int]] = {}  # rows of entries, by a file that they wait for
+        self._discover: tuple[str, ...] = ()
+        self.downloads = Downloads(store.blobs)
+        self.interest = Interest()
+        store.when_dropped(self._file_dropped)
+
+    # -- what changes them
+
+    def subscriptions_changed(self) -> None:
+        keys = [subscription.key for subscription in self._store.subscriptions.all()]
+        self.interest.newest_subscription = max(keys, default=0)
+
+    def discover(self, selectors: Iterable[str]) -> None:
+        self._discover = tuple(selectors)
+        self.interest.discoveries += bool(self._discover)
+
+    def resume(self, subscription: Subscription, at: int) -> None:
+        """Put the files that a subscription still lacks on the list."""
+        for lacking in self._store.wanting.enclosures(subscription.feed, at):
+            if not self._store.blobs.is_complete(lacking.root):
+                self._want_files(lacking.key, subscription, lacking.updated)
+
+    def entry_stored(self, key: int, at: int) -> None:
+        """An entry came: its files are wanted as far as any subscription wants them."""
+        row = self._store.entries.row(key)
+        if row is None:
+            return
+        for subscription in self._store.subscriptions.of_feed(row.feed):
+            self._want_files(key, subscription, row.updated)
+
+    def _want_files(self, key: int, subscription: Subscription, updated: int) -> None:
+        for root, length in self._delivery.wanted_files(key, subscription):
+            if root not in self.downloads:
+                start = self._shares.start_of((subscription.app, subscription.key), length)
+                if not self.downloads.want(root, length, (start, -updated)):
+                    continue
+                self.interest.downloads_version = self.downloads.version
+            waiting = self._waiting.setdefault(root, [])
+            if key not in waiting:
+                waiting.append(key)
+        self.interest.downloads = len(self.downloads)
+
+    def file_completed(self, root: Root) -> list[int]:
+        """A file is here, wherever it came from; returns the rows of the entries that waited for it."""
+        self.downloads.forget(root)
+        self.interest.downloads = len(self.downloads)
+        return self._waiting.pop(root, [])
+
+    def _file_dropped(self, root: Root) -> None:
+        """Its last entry was replaced, retracted or evicted: nobody waits for it any more."""
+        self.downloads.forget(root)
+        self._waiting.pop(root, None)
+        self.interest.downloads = len(self.downloads)
+
+    # -- what they come to
+
+    def plan(self, node: NodeId) -> Plan:
+        """What to ask of this peer, given what we have seen of it before."""
+        peer = self._store.peers.get(node)
+        seen = 0 if peer is None or peer.is_doubtful else peer.subscriptions
+        wants: dict[tuple[str, str], Want] = {}
+        for subscription in self._store.subscriptions.all():
+            wants[subscription.feed, subscription.selector] = Want(
+                subscription.feed, subscription.selector, is_seen=subscription.key <= seen
+            )
+        whole = {feed for feed, selector in wants if not selector}
+        chosen = tuple(want for want in wants.values() if not want.selector or want.feed not in whole)
+        since = (peer.epoch, peer.revision) if peer and peer.epoch and peer.revision is not None else None
+        return Plan(chosen, self._discover, since)

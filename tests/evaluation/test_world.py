@@ -1,0 +1,179 @@
+"""Nodes meet in a simulated world, with the product's own cores."""
+
+from random import Random
+
+from contentdb.names import Address, NodeId
+from evaluation.simulator.world import World
+from middleware.sync import Interest, Synchroniser
+
+
+def test_an_entry_reaches_a_node_its_author_never_met() -> None:
+    world = World(seed=7)
+    alice, bob, carol = world.add_nodes("alice", "bob", "carol")
+    quiz = alice.create_feed("quiz")
+    entry = alice.publish(quiz.id, title="Capital of Peru?")
+    bob.subscribe(quiz.id)
+    carol.subscribe(quiz.id)
+    world.meet(alice, bob, for_s=20)
+    assert entry.id in bob.delivered(quiz.id)
+    world.meet(bob, carol, for_s=20)
+    assert carol.delivered(quiz.id) == [entry.id]
+
+
+def test_nothing_new_opens_no_connection_not_even_right_after_an_exchange() -> None:
+    world = World(seed=1)
+    alice, bob = world.add_nodes("alice", "bob")
+    feed = alice.create_feed("news")
+    bob.subscribe(feed.id)
+    alice.subscribe(feed.id)
+    alice.publish(feed.id, "first")
+    world.connect(alice, bob)
+    world.run(20)
+    opened = world.streams_opened
+    world.run(300)
+    assert bob.delivered(feed.id) != [] and world.streams_opened == opened <= 2
+
+
+def test_news_in_a_contact_come_at_once_and_only_once() -> None:
+    world = World(seed=2)
+    alice, bob = world.add_nodes("alice", "bob")
+    feed = alice.create_feed("news")
+    bob.subscribe(feed.id)
+    world.connect(alice, bob)
+    world.run(10)
+    ids = []
+    for number in range(5):
+        ids.append(alice.publish(feed.id, f"news {number}").id)
+        world.run(3)
+    assert bob.delivered(feed.id) == ids
+
+
+def test_a_file_comes_whole_and_is_delivered_with_its_entry() -> None:
+    world = World(seed=3, rate_bytes_s=200_000)
+    alice, bob = world.add_nodes("alice", "bob")
+    feed = alice.create_feed("songs")
+    bob.subscribe(feed.id)
+    song = world.rng.randbytes(1_000_000)
+    entry = alice.publish(feed.id, "song", song)
+    world.connect(alice, bob)
+    world.run(1.2)
+    assert bob.delivered(feed.id) == []
+    world.run(20)
+    assert bob.delivered(feed.id) == [entry.id] and bob.has_file(entry.enclosures[0].root)
+
+
+def test_a_download_that_was_cut_goes_on_with_somebody_else() -> None:
+    world = World(seed=4, rate_bytes_s=250_000)
+    alice, bob, carol = world.add_nodes("alice", "bob", "carol")
+    feed = alice.create_feed("songs")
+    for node in (bob, carol):
+        node.subscribe(feed.id)
+    entry = alice.publish(feed.id, "song", world.rng.randbytes(1_000_000))
+    root = entry.enclosures[0].root
+    world.meet(alice, carol, for_s=30)
+    world.meet(alice, bob, for_s=3)
+    part = bob.store.blobs.received(root)
+    assert 0 < part < 1_000_000 and carol.has_file(root)
+    world.meet(bob, carol, for_s=30)
+    assert bob.has_file(root) and bob.delivered(feed.id) == [entry.id]
+
+
+def test_a_file_is_given_up_when_its_entry_is_retracted_on_the_way() -> None:
+    world = World(seed=11, rate_bytes_s=100_000)
+    alice, bob = world.add_nodes("alice", "bob")
+    feed = alice.create_feed("songs")
+    bob.subscribe(feed.id)
+    entry = alice.publish(feed.id, "song", world.rng.randbytes(1_000_000))
+    world.meet(alice, bob, for_s=4)
+    assert bob.store.blobs.received(entry.enclosures[0].root) > 0
+    alice.retract(entry)
+    news = alice.publish(feed.id, "news", b"short")
+    world.meet(alice, bob, for_s=60)
+    assert bob.delivered(feed.id) == [news.id] and bob.store.blobs.roots() == [news.enclosures[0].root]
+
+
+def test_a_file_that_its_reader_publishes_itself_is_waited_for_no_longer() -> None:
+    world = World(seed=12, rate_bytes_s=100_000)
+    alice, bob = world.add_nodes("alice", "bob")
+    feed = alice.create_feed("songs")
+    bob.subscribe(feed.id)
+    song = world.rng.randbytes(1_000_000)
+    entry = alice.publish(feed.id, "song", song)
+    world.meet(alice, bob, for_s=4)
+    assert bob.delivered(feed.id) == []
+    own = bob.publish(feed.id, "the same song", song)
+    assert sorted(bob.delivered(feed.id)) == sorted([entry.id, own.id])
+
+
+def test_a_peer_that_is_lost_and_found_during_a_session_is_not_dialled_twice() -> None:
+    sync = Synchroniser(Random(1))
+    interest, node, address = Interest(newest_subscription=1), NodeId("aa"), Address("ip:10.0.0.1:4747")
+    sync.interest_changed(interest, {}, 0.0)
+    sync.neighbour_seen(node, (address,), ("e", 1), peer=None, now=0.0)
+    assert len(sync.dials(1.0)) == 1
+    sync.neighbour_lost(node)
+    sync.neighbour_seen(node, (address,), ("e", 2), peer=None, now=2.0)
+    assert sync.dials(3.0) == [] and sync.next_timer() == float("inf")
+    sync.session_ended(node, is_whole=True, retry_s=None, peer=None, now=4.0)
+    assert len(sync.dials(5.0)) == 1
+
+
+def test_a_selector_keeps_away_what_it_does_not_match() -> None:
+    world = World(seed=5)
+    alice, bob = world.add_nodes("alice", "bob")
+    feed = alice.create_feed("songs")
+    bob.subscribe(feed.id, "genre = 'jazz'")
+    jazz = alice.publish(feed.id, "one", genre="jazz")
+    alice.publish(feed.id, "two", genre="folk")
+    world.meet(alice, bob, for_s=20)
+    assert bob.delivered(feed.id) == [jazz.id]
+    assert len(bob.store.entries.keys(feed.id, world.at)) == 1
+
+
+def test_large_libraries_are_told_apart_by_their_difference() -> None:
+    world = World(seed=6)
+    alice, bob, carol = world.add_nodes("alice", "bob", "carol")
+    feed = alice.create_feed("news")
+    for node in (bob, carol):
+        node.subscribe(feed.id)
+    for number in range(400):
+        alice.publish(feed.id, f"news {number}")
+    world.meet(alice, bob, for_s=30)
+    world.meet(alice, carol, for_s=30)
+    late = [alice.publish(feed.id, f"late {number}").id for number in range(5)]
+    world.meet(alice, bob, for_s=20)
+    world.meet(bob, carol, for_s=20)
+    assert carol.delivered(feed.id)[-5:] == late and len(carol.delivered(feed.id)) == 405
+
+
+def test_the_same_seed_gives_the_same_history() -> None:
+    def history(seed: int) -> list[str]:
+        world = World(seed)
+        nodes = world.add_nodes("alice", "bob", "carol")
+        feed = nodes[0].create_feed("news")
+        for node in nodes[1:]:
+            node.subscribe(feed.id)
+        nodes[0].publish(feed.id, "song", world.rng.randbytes(100_000))
+        for one, two in ((0, 1), (1, 2), (0, 2)):
+            world.meet(nodes[one], nodes[two], for_s=5)
+        return [line for node in nodes for line in node.core.logbook.take_lines()]
+
+    assert history(9) == history(9) != history(10)
+
+
+def test_a_crowd_that_holds_the_same_falls_silent() -> None:
+    world = World(seed=8)
+    nodes = world.add_nodes(*(f"node{number}" for number in range(8)))
+    feed = nodes[0].create_feed("news")
+    for node in nodes:
+        node.subscribe(feed.id)
+    for one in nodes:
+        for two in nodes:
+            if one.name < two.name:
+                world.connect(one, two)
+    entry = nodes[0].publish(feed.id, "news")
+    world.run(120)
+    assert all(entry.id in node.delivered(feed.id) for node in nodes)
+    opened = world.streams_opened
+    world.run(300)
+    assert world.streams_opened == opened
