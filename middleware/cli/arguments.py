@@ -35,6 +35,7 @@ def build_parser(version: str = "") -> Parser:
     _common(parser, is_root=True)
     parser.add_argument("--version", action="version", version=f"passerby {version}")
     verbs = parser.add_subparsers(metavar="COMMAND", required=True, parser_class=Parser)
+    _node_commands(verbs)
     _feed_commands(verbs)
     _subscription_commands(verbs)
     _entry_commands(verbs)
@@ -96,6 +97,16 @@ def _command(verbs: "Verbs", name: str, run: str, help_: str) -> argparse.Argume
     parser.set_defaults(run=run)
     _common(parser, is_root=False)
     return parser
+
+
+def _node_commands(verbs: "Verbs") -> None:
+    up = _command(verbs, "up", "node:up", "run a node: meet whoever is near and exchange, until Ctrl-C")
+    up.add_argument(
+        "--hello-interval", type=float, metavar="S", help="say hello every so many seconds, 0.1 to 3600"
+    )
+    up.add_argument("--interface", action="append", default=[], metavar="NAME", help="only there")
+    up.add_argument("--port", type=int, metavar="TCP", help="for sessions; any that is free if not given")
+    up.add_argument("--hello-port", type=int, metavar="UDP", help="for hellos; 4747 if not given")
 
 
 def _feed_commands(verbs: "Verbs") -> None:

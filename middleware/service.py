@@ -1,0 +1,165 @@
+"""The shell of a node: sockets, timers, a worker and signals around `middleware.node`, which decides."""
+
+import asyncio
+import logging
+import os
+import signal
+import time
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from random import SystemRandom
+
+from contentdb.arrivals import verify_and_read
+from contentdb.identity import NodeSecret
+from contentdb.model import Signed
+from contentdb.names import Address
+from contentdb.store import Store
+from discovery.hello import Hello
+from discovery.interfaces import Link, current_links
+from discovery.udp import UdpBeacon
+from middleware.bridge import Bridge
+from middleware.config import Settings
+from middleware.effects import Broadcast, CloseStream, Effect, OpenStream, SendTo, Verify, Wake
+from middleware.logbook import Logbook
+from middleware.logfile import LogbookFile
+from middleware.node import Node
+from transport.radio import Stream
+from transport.tcp import Tcp
+
+log = logging.getLogger(__name__)
+LOOK_EVERY_S = 1.0
+
+
+class Service:
+    """One node, from `run` until `stop`. Whoever makes it opens and closes the store."""
+
+    def __init__(self, home: Path, store: Store, secret: NodeSecret, settings: Settings) -> None:
+        self._settings, self._store = settings, store
+        self._file = LogbookFile(home / "logbook", settings.logbook.keep_days)
+        rng = SystemRandom()
+        logbook = Logbook(secret.node_id, self._file.next_seq())
+        self.node = Node(store, secret, settings, rng=rng, entropy=os.urandom, logbook=logbook)
+        self._streams: dict[int, Stream] = {}
+        self._unsent: dict[int, int] = {}
+        self._timer: asyncio.TimerHandle | None = None
+        self._stopped = asyncio.Event()
+        self.port = 0
+
+    async def run(self, ready: Callable[["Service"], None] = lambda _: None) -> None:
+        """Serve until `stop`, or until somebody sends SIGINT or SIGTERM."""
+        self._loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            self._loop.add_signal_handler(number, self.stop)
+        self._worker = ThreadPoolExecutor(1, "verify")
+        self._tcp = Tcp(self._accept)
+        self.port = await self._tcp.listen(self._settings.sessions.port)
+        self._beacon = UdpBeacon(
+            self._heard,
+            port=self._settings.hello.port,
+            find_links=self._links,
+            links_changed=self._links_changed,
+        )
+        self._perform(self.node.started(self.port, self._now(), _at()))
+        looking = self._loop.create_task(self._look())
+        ready(self)
+        try:
+            await self._stopped.wait()
+        finally:
+            looking.cancel()
+            self._close()
+
+    def stop(self) -> None:
+        self._stopped.set()
+
+    def _close(self) -> None:
+        self._beacon.close()
+        self._tcp.close()
+        self._worker.shutdown(wait=True, cancel_futures=True)
+        if self._timer is not None:
+            self._timer.cancel()
+        self.node.stopping(self._now(), _at())
+        self._file.write(self.node.logbook.take_lines(), _at())
+        self._file.close()
+
+    def _now(self) -> float:
+        return self._loop.time()
+
+    # -- what happens
+
+    def _heard(self, hello: Hello, source: Address) -> None:
+        self._perform(self.node.hello_received(hello, source, self._now(), _at()))
+
+    def _links(self) -> frozenset[Link]:
+        wanted = self._settings.hello.interfaces
+        return frozenset(link for link in current_links() if not wanted or link.name in wanted)
+
+    def _links_changed(self, _links: frozenset[Link]) -> None:
+        now = self._now()
+        self._perform(self.node.sighted(self.node.neighbourhood.link_came_up(now), now, _at()))
+
+    def _accept(self, stream: Stream) -> Bridge:
+        number, effects = self.node.stream_accepted(stream.remote, self._now(), _at())
+        bridge = Bridge(self.node, number, self._perform, self._now, _at)
+        self._streams[number] = stream
+        self._loop.call_soon(self._perform, effects)
+        return bridge
+
+    def _verified(self, session: int, batch: tuple[Signed, ...]) -> None:
+        done = self._loop.run_in_executor(self._worker, verify_and_read, batch)
+        done.add_done_callback(
+            lambda finished: (
+                None
+                if finished.cancelled()
+                else self._perform(self.node.verified(session, finished.result(), self._now(), _at()))
+            )
+        )
+
+    def _fired(self) -> None:
+        self._timer = None
+        self._perform(self.node.timer_fired(self._now(), _at()))
+
+    # -- what is to be done
+
+    def _perform(self, effects: Iterable[Effect]) -> None:
+        for effect in effects:
+            match effect:
+                case Broadcast(hello):
+                    self._beacon.send_hello(hello)
+                case SendTo(hello, to):
+                    self._beacon.answer_hello(hello, to)
+                case OpenStream(session, address):
+                    bridge = Bridge(self.node, session, self._perform, self._now, _at)
+                    self._streams[session] = self._tcp.dial(address, bridge)
+                case Wake(session) if session in self._streams:
+                    self._streams[session].wake()
+                case CloseStream(session, _) if session in self._streams:
+                    self._streams[session].abort()
+                case Verify(session, batch):
+                    self._verified(session, batch)
+        self._forget_ended()
+        self._arm()
+
+    def _forget_ended(self) -> None:
+        for number in [number for number in self._streams if self.node.sessions.get(number) is None]:
+            del self._streams[number]
+
+    def _arm(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        due = self.node.next_timer()
+        self._timer = None if due == float("inf") else self._loop.call_at(due, self._fired)
+
+    async def _look(self) -> None:
+        """Now and then: keep what was noted, and see whose peers still take what was sent."""
+        while True:
+            await asyncio.sleep(LOOK_EVERY_S)
+            self._file.write(self.node.logbook.take_lines(), _at())
+            before, self._unsent = self._unsent, {n: stream.unsent for n, stream in self._streams.items()}
+            for number, unsent in self._unsent.items():
+                if unsent < before.get(number, 0):
+                    self.node.stream_drains(number, self._now())
+
+
+def _at() -> int:
+    return time.time_ns() // 1_000_000
