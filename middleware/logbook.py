@@ -66,8 +66,6 @@ class SessionEnded:
     chunks: int = 0
     false_positives: int = 0
     withheld: int = 0
-    concurrent: int = 1
-    first_entry_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

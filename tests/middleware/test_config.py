@@ -15,7 +15,7 @@ def test_the_default_file_changes_nothing() -> None:
 def test_each_line_of_the_default_file_shows_the_default() -> None:
     shown = re.sub(r"^# (\w+ =)", r"\1", DEFAULT_FILE, flags=re.M)
     shown = shown.replace("interval_s = 1.0", "")
-    assert shown.count(" = ") == 14 and parse_settings(shown) == Settings()
+    assert shown.count(" = ") == 13 and parse_settings(shown) == Settings()
 
 
 def test_settings_are_read() -> None:
@@ -35,7 +35,6 @@ def test_settings_are_read() -> None:
         ("[hello]\ninterval_s = 'often'", "hello.interval_s is a number; got 'often'"),
         ("[hello]\ninterval_s = 0.01", "hello.interval_s is 0.1 to 3600"),
         ("[hello]\ninterfaces = 'wlan0'", "hello.interfaces is a list of names"),
-        ("[hello]\nmdns = 1", "hello.mdns is true or false; got 1"),
         ("[sessions]\nserving = 'both'", "concurrent or sequential"),
         ("[storage]\nmax_bites = 5", "no setting storage.max_bites"),
         ("[storage]\nmax_bytes = -5", "must not be negative"),
