@@ -313,6 +313,7 @@ def test_nodes_find_each_other_again_after_an_interface_was_down(town: Town, sma
     ben.up()
     ben.machine.ip("link", "set", "eth0", "up")
     ben.wait_for("enclosure_received")
+    ann.wait_for("contact_began")  # a short exchange may be over before she has heard of him
     ben.machine.ip("link", "set", "eth0", "down")
     ben.wait_for("contact_ended")
     ann.wait_for("contact_ended")
