@@ -4,6 +4,7 @@ Output is pulled: whoever owns the stream asks for `next_output` while it can se
 no memory but what was already encrypted for it.
 """
 
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -55,7 +56,7 @@ class SessionRejected:
 StreamEffect: TypeAlias = Effect | PeerProved | ClientDone | SessionRejected
 
 
-class _Stream:
+class _Stream(ABC):
     """What both ends share: the channel, messages in and out, and when it is over."""
 
     def __init__(self, channel: Channel, own: NodeId) -> None:
@@ -89,10 +90,11 @@ class _Stream:
             raise RemoteError(f"{self.peer} sent a message in the name of {envelope.node}")
         return self._message_received(envelope.message, frame.body, now, at)
 
+    @abstractmethod
     def _message_received(
         self, message: Message, body: bytes | memoryview, now: float, at: int
     ) -> list[StreamEffect]:
-        raise NotImplementedError
+        """What each end makes of a message is its own."""
 
     def _send(self, message: Message, body: Iterable[bytes] = ()) -> None:
         self._outgoing.append(self._channel.encode_frame(encode_message(Envelope(self._own, message)), *body))
