@@ -1,6 +1,7 @@
 """One node of the simulated world: the product's core, an in-memory store, and effects done by the world."""
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from random import Random
 from typing import TYPE_CHECKING
 
@@ -179,8 +180,9 @@ class SimNode:
         due = self.core.next_timer()
         if self.is_running and due < self._armed:
             self._armed = due
-            self._world.after(due - self._world.now, self._timer)
+            self._world.when(due, partial(self._timer, due))
 
-    def _timer(self) -> None:
-        self._armed = float("inf")
-        self._tick()
+    def _timer(self, due: float) -> None:
+        if due == self._armed:  # else one was set for earlier, and has set the next already
+            self._armed = float("inf")
+            self._tick()

@@ -8,35 +8,26 @@
 Everything that happens is an event with a time and a number, so the same seed gives the same history.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from heapq import heappop, heappush
+from functools import partial
 from random import Random
 
 from contentdb.names import Address
 from evaluation.simulator.radio import Link, Pipe
 from evaluation.simulator.simnode import SimNode
+from evaluation.simulator.timeline import Timeline
 from middleware.config import Settings
 
 START_AT = 1_790_000_000_000
 
 
-@dataclass(order=True, slots=True)
-class Event:
-    time: float
-    number: int
-    do: Callable[[], None] = field(compare=False)
-
-
-class World:
+class World(Timeline):
     def __init__(self, seed: int, *, rate_bytes_s: float = 2_500_000, delay_s: float = 0.005) -> None:
+        super().__init__()
         self.rng = Random(seed)
-        self.now = 0.0
         self.nodes: dict[str, SimNode] = {}
         self._rate_bytes_s, self._delay_s = rate_bytes_s, delay_s
-        self._events: list[Event] = []
-        self._number = 0
-        self._links: dict[frozenset[str], Link] = {}
+        # Who is in range of whom, from both sides; in the order in which they came, which the seed decides.
+        self._near: dict[str, dict[str, Link]] = {}
         self._hosts: dict[str, str] = {}
         self.streams_opened = 0
 
@@ -50,6 +41,7 @@ class World:
             self._hosts[host] = name
             node = SimNode(name, host, self, settings or Settings(), Random(self.rng.getrandbits(64)))
             self.nodes[name] = node
+            self._near[name] = {}
             made.append(node)
             self.after(self.rng.uniform(0, 1), node.start)
         return made
@@ -63,22 +55,15 @@ class World:
     def connect(self, one: SimNode, two: SimNode, link: Link | None = None) -> None:
         """Bring them into range of each other, over a link of the world's kind or this one."""
         self.part(one, two)
-        self._links[frozenset((one.name, two.name))] = link or Link(self._rate_bytes_s, self._delay_s)
+        link = link or Link(self._rate_bytes_s, self._delay_s)
+        self._near[one.name][two.name] = self._near[two.name][one.name] = link
 
     def part(self, one: SimNode, two: SimNode) -> None:
-        link = self._links.pop(frozenset((one.name, two.name)), None)
+        link = self._near[one.name].pop(two.name, None)
         if link is not None:
+            del self._near[two.name][one.name]
             for pipe in list(link.pipes):
                 pipe.cut()
-
-    def run(self, for_s: float) -> None:
-        """Let so much time pass."""
-        until = self.now + for_s
-        while self._events and self._events[0].time <= until:
-            event = heappop(self._events)
-            self.now = event.time
-            event.do()
-        self.now = until
 
     # -- for nodes
 
@@ -86,27 +71,27 @@ class World:
     def at(self) -> int:
         return START_AT + round(self.now * 1000)
 
-    def after(self, delay_s: float, do: Callable[[], None]) -> None:
-        self._number += 1
-        heappush(self._events, Event(self.now + max(delay_s, 0.0), self._number, do))
-
     def broadcast(self, sender: SimNode, data: bytes) -> None:
-        for pair, link in sorted(self._links.items(), key=lambda item: sorted(item[0])):
-            if sender.name in pair:
-                (other,) = pair - {sender.name}
-                self._send(sender, self.nodes[other], link, data)
+        """Everybody in range hears it; those as far away as each other at the same moment."""
+        heard: dict[float, list[SimNode]] = {}
+        for name, link in self._near[sender.name].items():
+            if not self._is_lost(link):
+                heard.setdefault(link.delay_s, []).append(self.nodes[name])
+        for delay_s, others in heard.items():
+            self.after(delay_s, partial(self._hear, others, data, sender.hello_address))
 
     def send_to(self, sender: SimNode, data: bytes, to: Address) -> None:
         other = self._at(to)
-        link = None if other is None else self._links.get(frozenset((sender.name, other.name)))
-        if other is not None and link is not None:
-            self._send(sender, other, link, data)
+        link = None if other is None else self._near[sender.name].get(other.name)
+        if other is not None and link is not None and not self._is_lost(link):
+            self.after(link.delay_s, partial(self._hear, [other], data, sender.hello_address))
 
-    def _send(self, sender: SimNode, other: SimNode, link: Link, data: bytes) -> None:
-        if link.loss and self.rng.random() < link.loss:
-            return
-        source = sender.hello_address
-        self.after(link.delay_s, lambda: other.datagram_received(data, source))
+    def _is_lost(self, link: Link) -> bool:
+        return link.loss > 0.0 and self.rng.random() < link.loss
+
+    def _hear(self, others: list[SimNode], data: bytes, source: Address) -> None:
+        for other in others:
+            other.datagram_received(data, source)
 
     def _at(self, address: Address) -> SimNode | None:
         host = address.removeprefix("ip:").rpartition(":")[0]
@@ -114,7 +99,7 @@ class World:
 
     def open_stream(self, opener: SimNode, session: int, address: Address) -> None:
         other = self._at(address)
-        link = None if other is None else self._links.get(frozenset((opener.name, other.name)))
+        link = None if other is None else self._near[opener.name].get(other.name)
         if other is None or link is None or not other.is_running:
             self.after(1.0, lambda: opener.stream_lost(session, "unreachable"))
             return
