@@ -166,7 +166,15 @@ CREATE INDEX entries_by_gain ON entries (feed, revision) WHERE state = 0;
 CREATE INDEX entries_by_burial ON entries (state, revision) WHERE state > 0;
 """
 
-STEPS = (FIRST, SECOND)
+# Entries that several people took over from the same web feed have the same origin. What was stored before
+# has none, and is shown as it always was.
+THIRD = """
+ALTER TABLE entries ADD COLUMN origin INTEGER;
+CREATE INDEX entries_by_origin ON entries (feed, origin, author) WHERE origin IS NOT NULL;
+CREATE INDEX authors_trusted ON authors (key, own) WHERE trusted;
+"""
+
+STEPS = (FIRST, SECOND, THIRD)
 
 # Text for LIKE: trigrams of the columns people search. It is a copy that can be rebuilt, so it is no numbered
 # step: a database moved to an SQLite without FTS5 still opens, and gets its index back where FTS5 is there.

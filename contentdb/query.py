@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from contentdb.catalogue import Catalogue
+from contentdb.copies import SHOWN, SHOWN_TIMES, Copies
 from contentdb.database import Database
 from contentdb.model import BUILT_IN_IDENTIFIERS, Signed
 from contentdb.names import AuthorKey, EntryId, EntryKey, FeedId
@@ -81,6 +82,11 @@ _HIDDEN = tuple(
             "ON e.feed = f.key AND e.author = a.key",
             "e.retracted = 0 AND (e.expires IS NULL OR e.expires > :at)",
         ),
+        (
+            "entries e JOIN feeds f ON f.key = e.feed JOIN authors a ON a.key = e.author",
+            "e.origin IS NOT NULL AND e.retracted = 0 AND (e.expires IS NULL OR e.expires > :at) "
+            f"AND NOT a.blocked AND NOT {SHOWN.replace('?', ':at')}",
+        ),
     )
 )
 # In one feed, entries are walked by time until there are enough; another index must be this much shorter.
@@ -95,6 +101,7 @@ class Queries:
         self._database = database
         self._run = database.connection
         self._catalogue = catalogue
+        self.copies = Copies(database)
 
     def select(self, wanted: Selection) -> list[EntryRow]:
         """The entries that match, by time. SQL finds candidates; the selector itself has the last word."""
@@ -130,6 +137,8 @@ class Queries:
             # Where the selector names its entries by an index of its own, the feed is only tested.
             terms.append("+e.feed = ?" if compiled.driven else "e.feed = ?")
             values.append(self._catalogue.find_feed(wanted.feed) or -1)
+        terms.append(SHOWN)
+        values += [wanted.at] * SHOWN_TIMES
         order = "DESC" if wanted.newest_first else "ASC"
         where = " AND ".join(terms)
         keys = f"SELECT e.key AS found FROM entries e WHERE {where} ORDER BY e.updated {order}, e.key {order}"
@@ -160,7 +169,7 @@ class Queries:
         return [key for (key,) in self._run.execute(sql, (at, self._catalogue.find_feed(feed) or -1))]
 
     def hidden(self, at: int) -> dict[FeedId, int]:
-        """How many entries of each feed are kept and not shown: retracted, expired, or of a blocked key."""
+        """How many entries of each feed are kept and not shown: retracted, expired, blocked, or copies."""
         found: Counter[FeedId] = Counter()
         for sql in _HIDDEN:
             found.update(dict(self._run.execute(sql, {"at": at}).fetchall()))
@@ -220,7 +229,8 @@ class Queries:
             )
         )
         for row in rows:
-            if delivered.get(row.key) != row.version and (horizon is None or row.updated >= horizon):
+            is_due = delivered.get(row.key) != row.version and (horizon is None or row.updated >= horizon)
+            if is_due and not self.copies.was_delivered(subscription.key, row.key):
                 yield row
 
     def _rows(self, sql: str, parameters: Sequence[object]) -> list[EntryRow]:

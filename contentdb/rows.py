@@ -8,6 +8,7 @@ from operator import itemgetter
 from typing import NamedTuple
 
 from contentdb.catalogue import Catalogue
+from contentdb.copies import origin_of
 from contentdb.database import Database
 from contentdb.model import Entry, Signed, joined_categories
 from contentdb.names import Root
@@ -21,6 +22,7 @@ INSERT_ENTRY = (
     "author_name, type, language, categories, attributes) "
     "VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
 )
+UPDATE_ORIGIN = "UPDATE entries SET origin = ? WHERE key = ?"  # few entries have one
 INSERT_SIGNED = "INSERT INTO signed_bytes (key, signature, data) VALUES (?,?,?)"
 INSERT_ATTRIBUTE = "INSERT OR IGNORE INTO entry_attributes (name, value, entry) VALUES (?,?,?)"
 INSERT_TEXT = "INSERT INTO entry_text (rowid, title, summary, categories) VALUES (?,?,?,?)"
@@ -77,6 +79,7 @@ class EntryRows:
         self._attributes: list[tuple[object, ...]] = []
         self._texts: list[tuple[object, ...]] = []
         self._enclosures: list[tuple[object, ...]] = []
+        self._origins: list[tuple[object, ...]] = []
         database.on_rollback(self._forget)
 
     def add(self, entry: Entry, signed: Signed, place: Placement) -> int:
@@ -129,6 +132,8 @@ class EntryRows:
             self._enclosures.append(
                 (key, position, enclosure.root, enclosure.length, enclosure.name, enclosure.type)
             )
+        if entry.source is not None:
+            self._origins.append((origin_of(entry), key))
         return counted
 
     def flush(self) -> None:
@@ -147,6 +152,8 @@ class EntryRows:
             many(INSERT_TEXT, self._texts)
         if self._enclosures:
             many(INSERT_ENCLOSURE, self._enclosures)
+        if self._origins:
+            many(UPDATE_ORIGIN, self._origins)
         self._forget()
 
     def remove(self, key: int) -> list[Root]:
@@ -195,4 +202,4 @@ class EntryRows:
 
     def _forget(self) -> None:
         self._entries, self._signed, self._attributes = [], [], []
-        self._texts, self._enclosures = [], []
+        self._texts, self._enclosures, self._origins = [], [], []

@@ -46,7 +46,7 @@ class Delivery:
         if row is None or (row.expires is not None and row.expires <= at):
             return []
         entry = self._store.entry_of_row(key)
-        if entry.retracted:
+        if entry.retracted or not self._store.entries.copies.is_shown(key, at):
             return []
         seen = entry.selectable()
         return [
@@ -56,6 +56,7 @@ class Delivery:
             and _is_recent(subscription, row, at)
             and self.is_complete(subscription, key)
             and not self._store.subscriptions.is_delivered(subscription.key, key, row.version)
+            and not self._store.entries.copies.was_delivered(subscription.key, key)
         ]
 
     def wanted_files(self, key: int, subscription: Subscription) -> list[tuple[Root, int]]:

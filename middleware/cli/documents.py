@@ -125,6 +125,8 @@ def find_entry(store: Store, text: str, *, feed: str | None = None, author: str 
         if len(text) < MIN_ABBREVIATION:
             advice = f"the beginning of an id has at least {MIN_ABBREVIATION} characters"
         raise UsageError(f"there is no entry {text!r} here; {advice}")
+    if author is None and len(found) > 1:  # of several copies, the one that is listed is meant
+        found = [row for row in found if store.entries.copies.is_shown(row.key, at=0)]
     if len(found) == 1:
         return found[0]
     if len({row.id for row in found}) > 1:

@@ -128,7 +128,7 @@ def storage(desk: Desk, options: argparse.Namespace) -> int:
         "enclosures": use.enclosures,
     }
     entries, feeds = show_number(use.entries, "entry", "entries"), show_number(use.feeds, "feed")
-    not_shown = f", {hidden} of them not shown (retracted, expired or blocked)" if hidden else ""
+    not_shown = f", {hidden} of them not shown (retracted, expired, blocked or copies)" if hidden else ""
     lines = [
         f"{show_size(use.used)} of {show_size(use.limit)} used: {entries} in {feeds}{not_shown}",
         f"{show_size(use.own)} are your own, {show_size(use.pinned)} more are pinned; they are never evicted",
