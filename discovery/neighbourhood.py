@@ -158,7 +158,11 @@ class Neighbourhood:
             known = self._known.get(node)
             if known is not None and known.look_at == look_at:
                 known.look_at = float("inf")
-                effects += self._forget(known, known.lapsed(now), now)
+                until = known.until()
+                if until > now and not known.is_changed:  # heard again meanwhile, as nearly always
+                    self._look(known, until)
+                else:
+                    effects += self._forget(known, known.lapsed(now), now)
         return effects + self._schedule.timer_fired(now)
 
     def _sighted(self, node: NodeId, sighting: Sighting, lasts_s: float, now: float) -> list[Effect]:

@@ -43,6 +43,7 @@ class HelloSchedule:
         self._interval_s = settings.interval_s
         self._quick = Ration(QUICK_PER_S, QUICK_BURST)
         self._state: tuple[str, int, int] | None = None
+        self._said: Hello | None = None
         self._sent_at = self._stirred_at = float("-inf")
         self.hello_at = float("inf")
 
@@ -52,10 +53,15 @@ class HelloSchedule:
 
     def hello(self, *, is_answer: bool = False) -> Hello:
         assert self._state is not None
-        epoch, revision, port = self._state
         # Thousandths, rounded up: never less than the longest wait.
         next_s = min(MAX_NEXT_S, ceil(self._interval_s * (1 + JITTER) * 1000) / 1000)
-        return Hello(self._own, port, epoch, revision, next_s, self._settings.can, is_answer)
+        said = self._said
+        is_same = said is not None and (said.epoch, said.revision, said.port) == self._state
+        if said is None or not is_same or said.next_s != next_s or said.is_answer != is_answer:
+            epoch, revision, port = self._state
+            said = Hello(self._own, port, epoch, revision, next_s, self._settings.can, is_answer)
+            self._said = said  # a quiet node says the same all day, and whoever sends it sees that it is
+        return said
 
     def pair_changed(self, epoch: str, revision: int, port: int, now: float) -> list[Effect]:
         if self._state == (epoch, revision, port):

@@ -8,7 +8,7 @@ people's presence too: it is kept private and only for a while.
 """
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from contentdb.errors import UsageError
@@ -164,11 +164,10 @@ class Line:
 
 def encode_line(line: Line) -> str:
     head = {"v": VERSION, "node": line.node, "seq": line.seq, "at": line.at, "now": round(line.now, 6)}
-    return json.dumps(
-        {**head, "kind": _NAMES[type(line.fact)], **asdict(line.fact)},
-        separators=(",", ":"),
-        ensure_ascii=False,
-    )
+    kind = type(line.fact)
+    # Facts are flat, so their slots are all there is to them; `asdict` would take five times as long.
+    fields = {name: getattr(line.fact, name) for name in kind.__slots__}
+    return json.dumps({**head, "kind": _NAMES[kind], **fields}, separators=(",", ":"), ensure_ascii=False)
 
 
 def decode_line(text: str) -> Line:
@@ -187,17 +186,21 @@ def decode_line(text: str) -> Line:
 
 
 class Logbook:
-    """Numbers facts; `write` is what keeps the lines: a file in a node, a list in the simulator."""
+    """Numbers facts; whoever owns it takes them away: into a file in a node, into sums in the simulator."""
 
     def __init__(self, node: NodeId, first_seq: int = 1) -> None:
         self._node, self._next = node, first_seq
-        self._lines: list[str] = []
+        self._lines: list[Line] = []
 
     def note(self, fact: Fact, now: float, at: int) -> None:
-        self._lines.append(encode_line(Line(self._node, self._next, at, now, fact)))
+        self._lines.append(Line(self._node, self._next, at, now, fact))
         self._next += 1
 
-    def take_lines(self) -> list[str]:
-        """What was noted since the last call, for whoever keeps it."""
+    def take(self) -> list[Line]:
+        """What was noted since the last call."""
         lines, self._lines = self._lines, []
         return lines
+
+    def take_lines(self) -> list[str]:
+        """The same in writing, for whoever keeps it."""
+        return [encode_line(line) for line in self.take()]

@@ -92,7 +92,9 @@ class Node:
         )
 
     def timer_fired(self, now: float, at: int) -> list[Effect]:
-        effects: list[Outcome] = [*self.neighbourhood.timer_fired(now), *self._encounters.overdue(now, at)]
+        effects: list[Outcome] = [*self.neighbourhood.timer_fired(now)]
+        if now >= self.sessions.next_timer():
+            effects += self._encounters.overdue(now, at)
         if now >= self._maintained + MAINTAIN_EVERY_S:
             ran_s, self._maintained = round(now - self._maintained), now
             for outcome in self.store.maintain(at, ran_s):

@@ -117,6 +117,8 @@ class Sessions:
 
     def next_timer(self) -> float:
         """When `overdue` may have something again."""
+        if not self._all:
+            return float("inf")
         settings, times = self._settings, []
         for session in self._all.values():
             if session.proved is None:

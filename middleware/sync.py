@@ -5,6 +5,7 @@ whole session, when a subscription is newer than that, or when a download is unf
 In every other case a contact costs no byte beyond the hellos.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from random import Random
@@ -69,6 +70,7 @@ class Synchroniser:
         self._discovered: dict[NodeId, int] = {}
         # Apart from the sights: a session may outlast the sight of its peer, and there is one for each peer.
         self._in_session: set[NodeId] = set()
+        self._next_due: float | None = None  # None: it must be looked up; a node asks after every event
 
     # -- inputs
 
@@ -91,6 +93,7 @@ class Synchroniser:
     def neighbour_lost(self, node: NodeId) -> None:
         self._sights.pop(node, None)
         self._discovered.pop(node, None)
+        self._next_due = None
 
     def interest_changed(self, interest: Interest, peers: dict[NodeId, Peer], now: float) -> None:
         """Another subscription, download or discovery; everybody in range is considered again."""
@@ -100,6 +103,7 @@ class Synchroniser:
 
     def session_opened(self, node: NodeId) -> None:
         self._in_session.add(node)
+        self._next_due = None
         sight = self._sights.get(node)
         if sight is not None:
             sight.due = None
@@ -120,6 +124,7 @@ class Synchroniser:
         `asked_for` is the version of our downloads when the last question was asked; now if not given.
         """
         self._in_session.discard(node)
+        self._next_due = None
         sight = self._sights.get(node)
         if sight is None:
             return
@@ -141,7 +146,10 @@ class Synchroniser:
 
     def dials(self, now: float) -> list[Dial]:
         """Whom to dial at this moment, the longest overdue first, as many as there is room for."""
+        if now < self.next_timer():
+            return []
         room = self._max_sessions - len(self._in_session)
+        self._next_due = None
         due = sorted(
             (sight.due, node)
             for node, sight in self._sights.items()
@@ -157,18 +165,20 @@ class Synchroniser:
 
     def next_timer(self) -> float:
         """When `dials` may have something; infinity if nobody is to be dialled."""
-        if len(self._in_session) >= self._max_sessions:
-            return float("inf")
-        due = (
-            sight.due
-            for node, sight in self._sights.items()
-            if sight.due is not None and sight.addresses and node not in self._in_session
-        )
-        return min(due, default=float("inf"))
+        if self._next_due is None:
+            self._next_due = min(self._dues(), default=float("inf"))
+        return self._next_due
+
+    def _dues(self) -> Iterator[float]:
+        if len(self._in_session) < self._max_sessions:
+            for node, sight in self._sights.items():
+                if sight.due is not None and sight.addresses and node not in self._in_session:
+                    yield sight.due
 
     # -- decisions
 
     def _consider(self, node: NodeId, sight: Sight, peer: Peer | None, now: float) -> None:
+        self._next_due = None
         reason = self._reason(node, sight, peer)
         if reason is None or node in self._in_session:
             sight.due = None

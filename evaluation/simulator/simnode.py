@@ -13,7 +13,7 @@ from contentdb.model import Entry, Feed
 from contentdb.names import Address, EntryId, FeedId, Root
 from contentdb.store import Store
 from contentdb.subscriptions import Subscription
-from discovery.hello import decode_hello, encode_hello
+from discovery.hello import Hello, decode_hello, encode_hello
 from middleware.config import Settings
 from middleware.effects import (
     Broadcast,
@@ -53,6 +53,8 @@ class SimNode:
         self.found: list[FeedId] = []
         self._pipes: dict[int, Pipe] = {}
         self._armed = float("inf")
+        self._said: Hello | None = None
+        self._datagram = b""
 
     # -- what people do
 
@@ -113,7 +115,10 @@ class SimNode:
                 hello = decode_hello(data)
             except RemoteError:
                 return
-            self._perform(self.core.hello_received(hello, source, self._world.now, self._world.at))
+            effects = self.core.hello_received(hello, source, self._world.now, self._world.at)
+            # Nearly all hellos say what was said before, and set no timer but perhaps that of a neighbour.
+            if effects or self.core.neighbourhood.next_timer() < self._armed:
+                self._perform(effects)
 
     def stream_accepted(self, pipe: "Pipe", address: Address) -> int | None:
         if not self.is_running:
@@ -148,7 +153,9 @@ class SimNode:
         for effect in effects:
             match effect:
                 case Broadcast(hello):
-                    self._world.broadcast(self, encode_hello(hello))
+                    if hello is not self._said:  # a core that has nothing new to say gives the same again
+                        self._said, self._datagram = hello, encode_hello(hello)
+                    self._world.broadcast(self, self._datagram)
                 case SendTo(hello, to):
                     self._world.send_to(self, encode_hello(hello), to)
                 case OpenStream(session, address):
