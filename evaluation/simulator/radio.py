@@ -1,11 +1,44 @@
 """Links with a rate and a delay, and the streams over them."""
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
+
+from contentdb.names import Address
 
 if TYPE_CHECKING:
-    from evaluation.simulator.simnode import SimNode
     from evaluation.simulator.world import World
+
+
+class Station(Protocol):
+    """Whoever is at the end of a link: a node of the product, or somebody who only pretends to be one."""
+
+    name: str
+    hello_address: Address
+    is_running: bool
+
+    def datagram_received(self, data: bytes, source: Address) -> None: ...
+
+    def stream_accepted(self, pipe: "Pipe", address: Address) -> int | None:
+        """Somebody opened a stream to it; returns the number it has for it from now on, or None to refuse."""
+
+    def stream_opened(self, pipe: "Pipe", number: int) -> None: ...
+
+    def stream_lost(self, number: int, why: str) -> None: ...
+
+    def bytes_received(self, number: int, data: bytes) -> None: ...
+
+    def next_output(self, number: int) -> bytes | None: ...
+
+    def wants_close(self, number: int) -> bool: ...
+
+
+class Interference(Protocol):
+    """What spoils a link: it sees everything that passes, and decides what arrives."""
+
+    def datagram(self, data: bytes) -> list[tuple[float, bytes]]:
+        """What is heard instead, and how much later than it would have been."""
+
+    def piece(self, data: bytes) -> bytes: ...
 
 
 @dataclass(slots=True)
@@ -16,6 +49,8 @@ class Link:
     delay_s: float
     loss: float = 0.0  # how many of the datagrams are lost
     cut_after: int | None = None  # so many bytes of streams pass, then the stream that sends is cut
+    interference: Interference | None = None
+    is_silent: bool = False  # who parts is not told: what was sent is never answered
     free_at: float = 0.0
     pipes: "list[Pipe]" = field(default_factory=list)
 
@@ -36,10 +71,10 @@ class Link:
 class Pipe:
     """One stream: bytes go both ways, one piece at a time, and it ends for both or is cut."""
 
-    def __init__(self, world: "World", link: Link, opener: "tuple[SimNode, int]", other: "SimNode") -> None:
+    def __init__(self, world: "World", link: Link, opener: tuple[Station, int], other: Station) -> None:
         self._world, self._link = world, link
         self._opener, self._other = opener, other
-        self._ends: list[tuple[SimNode, int]] = [opener]
+        self._ends: list[tuple[Station, int]] = [opener]
         self._sending: set[int] = set()
         self._is_over = False
 
@@ -57,7 +92,7 @@ class Pipe:
             node, number = self._opener
             node.stream_opened(self, number)
 
-    def wake(self, node: "SimNode") -> None:
+    def wake(self, node: Station) -> None:
         """Send what this end has to say, if it is not sending already."""
         end = next((at for at, (each, _) in enumerate(self._ends) if each is node), None)
         if end is None or len(self._ends) < 2 or end in self._sending or self._is_over:
@@ -80,6 +115,8 @@ class Pipe:
     def _arrived(self, end: int, piece: bytes) -> None:
         if not self._is_over:
             node, number = self._ends[end]
+            if self._link.interference is not None:
+                piece = self._link.interference.piece(piece)
             passed = self._link.passes(len(piece))
             if passed:
                 node.bytes_received(number, piece[:passed])
@@ -90,11 +127,15 @@ class Pipe:
         """Out of range, or broken off by one of them."""
         self._over()
 
-    def _over(self) -> None:
-        if self._is_over:
-            return
+    def vanish(self) -> None:
+        """As if it had never been, and neither of them is told."""
         self._is_over = True
         if self in self._link.pipes:
             self._link.pipes.remove(self)
+
+    def _over(self) -> None:
+        if self._is_over:
+            return
+        self.vanish()
         for node, number in self._ends:
             node.stream_lost(number, "")

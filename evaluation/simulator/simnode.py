@@ -1,20 +1,21 @@
 """One node of the simulated world: the product's core, an in-memory store, and effects done by the world."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from functools import partial
 from random import Random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar, cast
 
 from contentdb.arrivals import verify_and_read
-from contentdb.errors import RemoteError
-from contentdb.identity import AuthorSecret, NodeSecret
+from contentdb.errors import RemoteError, StoreError
 from contentdb.library import Attachment, Draft, FeedDraft, Library
-from contentdb.model import Entry, Feed
+from contentdb.model import AttributeValue, Entry, Feed
 from contentdb.names import Address, EntryId, FeedId, Root
-from contentdb.store import Store
 from contentdb.subscriptions import Subscription
 from discovery.hello import Hello, decode_hello, encode_hello
+from evaluation.simulator.machine import Crash, Given, Machine
 from middleware.config import Settings
+from middleware.delivery import Due
 from middleware.effects import (
     Broadcast,
     CloseStream,
@@ -34,39 +35,82 @@ if TYPE_CHECKING:
     from evaluation.simulator.world import World
 
 PORT = 4747
+Answer = TypeVar("Answer")
 
 
 class SimNode:
-    def __init__(self, name: str, host: str, world: "World", settings: Settings, rng: Random) -> None:
-        self.name, self._world = name, world
+    """One run of a node's process. When it is killed, another takes its place on the same machine."""
+
+    def __init__(
+        self,
+        name: str,
+        host: str,
+        world: "World",
+        settings: Settings,
+        rng: Random,
+        machine: Machine | None = None,
+    ) -> None:
+        self.name, self.host, self.settings, self.rng, self._world = name, host, settings, rng, world
         self.hello_address = Address(f"ip:{host}:{PORT}")
         entropy = rng.randbytes
-        self.store = Store.open(None, entropy=entropy, limits=settings.storage)
-        self.author = AuthorSecret.generate(entropy)
+        self.machine = machine or Machine(entropy)
+        self.author = self.machine.author
+        self.store = self.machine.open_store(entropy, settings.storage)
         self.library = Library(self.store, self.author, entropy=entropy, name=name)
-        secret = NodeSecret.generate(entropy)
-        self.core = Node(
-            self.store, secret, settings, rng=rng, entropy=entropy, logbook=Logbook(secret.node_id)
-        )
+        secret = self.machine.secret
+        logbook = Logbook(secret.node_id)
+        self.core = Node(self.store, secret, settings, rng=rng, entropy=entropy, logbook=logbook)
         self.is_running = False
-        self.deliveries: list[tuple[str, FeedId, EntryId, bytes]] = []
+        self.failed = ""  # why it had to stop
+        self.dialled = 0
         self.found: list[FeedId] = []
         self._pipes: dict[int, Pipe] = {}
         self._armed = float("inf")
         self._said: Hello | None = None
         self._datagram = b""
 
+    @property
+    def at(self) -> int:
+        """What its wall clock shows."""
+        return self._world.at + self.machine.clock_ms
+
+    @property
+    def deliveries(self) -> list[tuple[str, FeedId, EntryId, bytes]]:
+        return [(given.app, given.feed, given.entry, given.version) for given in self.machine.given]
+
     # -- what people do
 
     def start(self) -> None:
         if not self.is_running:
             self.is_running = True
-            self._perform(self.core.started(PORT, self._world.now, self._world.at))
-            for subscription in self.store.subscriptions.all():  # apps come back
-                self._perform(self.core.subscribed(subscription, self._world.now, self._world.at))
+            self._happened(self.core.started, PORT)
+            subscriptions = self._run(self.store.subscriptions.all) if self.is_running else None
+            for subscription in subscriptions or ():  # apps come back
+                self._happened(self.core.subscribed, subscription)
+
+    def stop(self) -> None:
+        """End as a service does that was told to: nothing is open any more, and the store says so."""
+        if self.is_running:
+            with suppress(StoreError):
+                self.core.stopping(self._world.now, self.at)
+                self.store.close()
+            self.gone()
+
+    def killed(self) -> None:
+        """End without a warning, in the middle of whatever it was doing."""
+        self.machine.killed()
+        self.gone()
+
+    def gone(self) -> None:
+        """The process has ended, for whatever reason: its streams break, and nothing reaches it any more."""
+        self.is_running = False
+        pipes, self._pipes = list(self._pipes.values()), {}
+        for pipe in pipes:
+            pipe.cut()
+        self._world.node_ended(self)
 
     def create_feed(self, title: str) -> Feed:
-        feed = self.library.create_feed(FeedDraft(title), self._world.at)
+        feed = self._command(lambda: self.library.create_feed(FeedDraft(title), self.at))
         self._tick()
         return feed
 
@@ -77,28 +121,37 @@ class SimNode:
         file: bytes | None = None,
         *,
         replaces: EntryId | None = None,
+        expires: int | None = None,
         **attributes: object,
     ) -> Entry:
         files = () if file is None else (Attachment("file.bin", file),)
-        draft = Draft(title, id=replaces, attributes=attributes, files=files)  # type: ignore[arg-type]
-        return self._told(self.library.publish(feed, draft, self._world.at))
+        values = cast(Mapping[str, AttributeValue], attributes)
+        draft = Draft(title, id=replaces, attributes=values, files=files, expires=expires)
+        return self._told(self._command(lambda: self.library.publish(feed, draft, self.at)))
 
     def retract(self, entry: Entry) -> Entry:
-        return self._told(self.library.retract(entry.key, self._world.at))
+        return self._told(self._command(lambda: self.library.retract(entry.key, self.at)))
+
+    def _command(self, do: Callable[[], Answer]) -> Answer:
+        """What a person asks of it and waits for: a StoreError is theirs, a crash ends the process."""
+        try:
+            return do()
+        except Crash:
+            self.killed()
+            raise
 
     def _told(self, entry: Entry) -> Entry:
-        row = self.store.entries.by_key(entry.key)
+        row = self._command(lambda: self.store.entries.by_key(entry.key))
         assert row is not None
-        if self.is_running:
-            self._perform(self.core.published(row.key, self._world.now, self._world.at))
+        self._happened(self.core.published, row.key)
         return entry
 
     def subscribe(
         self, feed: FeedId, where: str = "", *, app: str = "test", files: str = "all"
     ) -> Subscription:
-        made = self.store.subscriptions.add(Subscription(0, app, feed, where, files=files))
-        if self.is_running:
-            self._perform(self.core.subscribed(made, self._world.now, self._world.at))
+        wanted = Subscription(0, app, feed, where, files=files)
+        made = self._command(lambda: self.store.subscriptions.add(wanted))
+        self._happened(self.core.subscribed, made)
         return made
 
     def delivered(self, feed: FeedId) -> list[EntryId]:
@@ -115,42 +168,61 @@ class SimNode:
                 hello = decode_hello(data)
             except RemoteError:
                 return
-            effects = self.core.hello_received(hello, source, self._world.now, self._world.at)
+            effects = self._ask(self.core.hello_received, hello, source)
             # Nearly all hellos say what was said before, and set no timer but perhaps that of a neighbour.
-            if effects or self.core.neighbourhood.next_timer() < self._armed:
-                self._perform(effects)
+            if effects or (self.is_running and self.core.neighbourhood.next_timer() < self._armed):
+                self._perform(effects or ())
 
     def stream_accepted(self, pipe: "Pipe", address: Address) -> int | None:
         if not self.is_running:
             return None
-        number, effects = self.core.stream_accepted(address, self._world.now, self._world.at)
+        number, effects = self.core.stream_accepted(address, self._world.now, self.at)
         self._pipes[number] = pipe
         self._perform(effects)
-        return number
+        return number if self.is_running else None
 
     def stream_opened(self, pipe: "Pipe", number: int) -> None:
         self._pipes[number] = pipe
-        self._perform(self.core.stream_opened(number, self._world.now, self._world.at))
+        self._happened(self.core.stream_opened, number)
 
     def stream_lost(self, number: int, why: str) -> None:
         self._pipes.pop(number, None)
-        self._perform(self.core.stream_lost(number, why, self._world.now, self._world.at))
+        self._happened(self.core.stream_lost, number, why)
 
     def bytes_received(self, number: int, data: bytes) -> None:
-        self._perform(self.core.bytes_received(number, data, self._world.now, self._world.at))
+        self._happened(self.core.bytes_received, number, data)
 
     def next_output(self, number: int) -> bytes | None:
-        return self.core.next_output(number, self._world.now, self._world.at)
+        return self._ask(self.core.next_output, number) if self.is_running else None
 
     def wants_close(self, number: int) -> bool:
         return self.core.wants_close(number)
 
-    def _tick(self) -> None:
+    def _happened(self, tell: Callable[..., list[Effect]], *what: object) -> None:
+        """Tell the core, and do what it wants done; nothing happens to a process that has ended."""
         if self.is_running:
-            self._perform(self.core.timer_fired(self._world.now, self._world.at))
+            self._perform(self._ask(tell, *what) or ())
+
+    def _ask(self, ask: Callable[..., Answer], *what: object) -> Answer | None:
+        return self._run(ask, *what, self._world.now, self.at)
+
+    def _run(self, do: Callable[..., Answer], *what: object) -> Answer | None:
+        try:
+            return do(*what)
+        except Crash:
+            self.killed()
+        except StoreError as error:
+            self.failed = str(error)
+            self.stop()
+        return None
+
+    def _tick(self) -> None:
+        self._happened(self.core.timer_fired)
 
     def _perform(self, effects: Iterable[Effect]) -> None:
         for effect in effects:
+            if not self.is_running:
+                return
             match effect:
                 case Broadcast(hello):
                     if hello is not self._said:  # a core that has nothing new to say gives the same again
@@ -159,6 +231,7 @@ class SimNode:
                 case SendTo(hello, to):
                     self._world.send_to(self, encode_hello(hello), to)
                 case OpenStream(session, address):
+                    self.dialled += 1
                     self._world.open_stream(self, session, address)
                 case Wake(session):
                     self._later(session, lambda pipe: pipe.wake(self))
@@ -166,11 +239,9 @@ class SimNode:
                     self._later(session, lambda pipe: pipe.cut())
                 case Verify(session, batch):
                     arrivals = verify_and_read(batch)
-                    self._world.after(0, lambda s=session, a=arrivals: self._verified(s, a))  # type: ignore[misc]
+                    self._world.after(0, partial(self._happened, self.core.verified, session, arrivals))
                 case Deliver(due):
-                    row = due.entry
-                    self.deliveries.append((due.subscription.app, row.feed, row.id, row.version))
-                    self.core.delivered(due)
+                    self._give(due)
                 case FeedsDiscovered(descriptors, _):
                     self.found += [FeedId(str(len(descriptors)))]
         self._arm()
@@ -180,8 +251,11 @@ class SimNode:
         if pipe is not None:
             self._world.after(0, lambda: do(pipe))
 
-    def _verified(self, session: int, arrivals: list) -> None:  # type: ignore[type-arg]
-        self._perform(self.core.verified(session, arrivals, self._world.now, self._world.at))
+    def _give(self, due: Due) -> None:
+        given = Given(due.subscription.app, due.entry.feed, due.entry.id, due.entry.version, is_excused=True)
+        self.machine.given.append(given)
+        self._run(self.core.delivered, due)
+        given.is_excused = not self.is_running  # else the app is done with it, and it is marked
 
     def _arm(self) -> None:
         due = self.core.next_timer()

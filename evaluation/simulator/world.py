@@ -8,11 +8,12 @@
 Everything that happens is an event with a time and a number, so the same seed gives the same history.
 """
 
+from collections.abc import Callable
 from functools import partial
 from random import Random
 
 from contentdb.names import Address
-from evaluation.simulator.radio import Link, Pipe
+from evaluation.simulator.radio import Interference, Link, Pipe, Station
 from evaluation.simulator.simnode import SimNode
 from evaluation.simulator.timeline import Timeline
 from middleware.config import Settings
@@ -25,45 +26,56 @@ class World(Timeline):
         super().__init__()
         self.rng = Random(seed)
         self.nodes: dict[str, SimNode] = {}
+        self._stations: dict[str, Station] = {}  # the nodes, and whoever else is here
         self._rate_bytes_s, self._delay_s = rate_bytes_s, delay_s
         # Who is in range of whom, from both sides; in the order in which they came, which the seed decides.
         self._near: dict[str, dict[str, Link]] = {}
-        self._hosts: dict[str, str] = {}
+        self._places: dict[Address, str] = {}
         self.streams_opened = 0
+        # Whoever is here to start it again is told when the process of a node ends.
+        self.node_ended: Callable[[SimNode], None] = lambda node: None
 
     # -- people and places
 
     def add_nodes(self, *names: str, settings: Settings | None = None) -> list[SimNode]:
         made = []
         for name in names:
-            number = len(self.nodes) + 1
-            host = f"10.{number >> 16 & 255}.{number >> 8 & 255}.{number & 255}"
-            self._hosts[host] = name
-            node = SimNode(name, host, self, settings or Settings(), Random(self.rng.getrandbits(64)))
+            rng = Random(self.rng.getrandbits(64))
+            node = SimNode(name, self.next_host(), self, settings or Settings(), rng)
             self.nodes[name] = node
-            self._near[name] = {}
+            self.place(node)
             made.append(node)
             self.after(self.rng.uniform(0, 1), node.start)
         return made
 
-    def meet(self, one: SimNode, two: SimNode, for_s: float) -> None:
+    def next_host(self) -> str:
+        number = len(self._stations) + 1
+        return f"10.{number >> 16 & 255}.{number >> 8 & 255}.{number & 255}"
+
+    def place(self, station: Station) -> None:
+        """Put somebody into the world, or in the place of the one who had that name."""
+        self._stations[station.name] = station
+        self._places[station.hello_address] = station.name
+        self._near.setdefault(station.name, {})
+
+    def meet(self, one: Station, two: Station, for_s: float) -> None:
         """Bring two nodes into range for so long, and let that time pass."""
         self.connect(one, two)
         self.run(for_s)
         self.part(one, two)
 
-    def connect(self, one: SimNode, two: SimNode, link: Link | None = None) -> None:
+    def connect(self, one: Station, two: Station, link: Link | None = None) -> None:
         """Bring them into range of each other, over a link of the world's kind or this one."""
         self.part(one, two)
         link = link or Link(self._rate_bytes_s, self._delay_s)
         self._near[one.name][two.name] = self._near[two.name][one.name] = link
 
-    def part(self, one: SimNode, two: SimNode) -> None:
+    def part(self, one: Station, two: Station) -> None:
         link = self._near[one.name].pop(two.name, None)
         if link is not None:
             del self._near[two.name][one.name]
             for pipe in list(link.pipes):
-                pipe.cut()
+                pipe.vanish() if link.is_silent else pipe.cut()
 
     # -- for nodes
 
@@ -71,33 +83,44 @@ class World(Timeline):
     def at(self) -> int:
         return START_AT + round(self.now * 1000)
 
-    def broadcast(self, sender: SimNode, data: bytes) -> None:
+    def broadcast(self, sender: Station, data: bytes) -> None:
         """Everybody in range hears it; those as far away as each other at the same moment."""
-        heard: dict[float, list[SimNode]] = {}
+        heard: dict[float, list[Station]] = {}
         for name, link in self._near[sender.name].items():
-            if not self._is_lost(link):
-                heard.setdefault(link.delay_s, []).append(self.nodes[name])
+            if link.interference is not None:
+                self._spoil(link, link.interference, self._stations[name], data, sender.hello_address)
+            elif not self._is_lost(link):
+                heard.setdefault(link.delay_s, []).append(self._stations[name])
         for delay_s, others in heard.items():
             self.after(delay_s, partial(self._hear, others, data, sender.hello_address))
 
-    def send_to(self, sender: SimNode, data: bytes, to: Address) -> None:
+    def send_to(self, sender: Station, data: bytes, to: Address) -> None:
         other = self._at(to)
         link = None if other is None else self._near[sender.name].get(other.name)
-        if other is not None and link is not None and not self._is_lost(link):
+        if other is None or link is None:
+            return
+        if link.interference is not None:
+            self._spoil(link, link.interference, other, data, sender.hello_address)
+        elif not self._is_lost(link):
             self.after(link.delay_s, partial(self._hear, [other], data, sender.hello_address))
+
+    def _spoil(
+        self, link: Link, interference: Interference, other: Station, data: bytes, source: Address
+    ) -> None:
+        for later_s, heard in interference.datagram(data):
+            self.after(link.delay_s + later_s, partial(self._hear, [other], heard, source))
 
     def _is_lost(self, link: Link) -> bool:
         return link.loss > 0.0 and self.rng.random() < link.loss
 
-    def _hear(self, others: list[SimNode], data: bytes, source: Address) -> None:
+    def _hear(self, others: list[Station], data: bytes, source: Address) -> None:
         for other in others:
             other.datagram_received(data, source)
 
-    def _at(self, address: Address) -> SimNode | None:
-        host = address.removeprefix("ip:").rpartition(":")[0]
-        return self.nodes.get(self._hosts.get(host, ""))
+    def _at(self, address: Address) -> Station | None:
+        return self._stations.get(self._places.get(address, ""))
 
-    def open_stream(self, opener: SimNode, session: int, address: Address) -> None:
+    def open_stream(self, opener: Station, session: int, address: Address) -> None:
         other = self._at(address)
         link = None if other is None else self._near[opener.name].get(other.name)
         if other is None or link is None or not other.is_running:
