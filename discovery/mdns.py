@@ -21,6 +21,8 @@ TTL_S = 120  # a node that left without goodbye is forgotten then; by default it
 # zeroconf tells when a record has lapsed but not when it was renewed, so a sighting waits to be told.
 LASTS_S = 4500.0
 UPDATE_S = 5.0  # announcing costs three multicasts each time
+RETRY_S = 60.0
+GOODBYE_S = 2.0  # it takes zeroconf half a second; nobody waits longer for it
 RESOLVE_MS = 3000
 MAX_NAMES, MAX_RESOLVING = 1024, 32  # as many as there may be neighbours, and asked for at one time
 
@@ -39,6 +41,7 @@ class MdnsBeacon:
         import zeroconf.asyncio
 
         self._zeroconf, self._api = zeroconf, zeroconf.asyncio
+        self._faults = (OSError, RuntimeError, ValueError, zeroconf.Error)
         self._own, self._sighted, self._gone = own, sighted, gone
         # Random, since the name of a person or a machine is nobody's business.
         self._name, self._server = f"{entropy(8).hex()}.{SERVICE}", f"{entropy(8).hex()}.local."
@@ -50,6 +53,7 @@ class MdnsBeacon:
         self._nodes: dict[str, NodeId] = {}
         self._resolving: dict[str, asyncio.Task[None]] = {}
         self._wanted = asyncio.Event()
+        self._complaint = ""
         self._work = asyncio.get_running_loop().create_task(self._run())
 
     def pair_changed(self, epoch: str, revision: int, port: int) -> None:
@@ -65,7 +69,11 @@ class MdnsBeacon:
         """Say goodbye and stop."""
         self._work.cancel()
         await asyncio.gather(self._work, return_exceptions=True)
-        await self._shut()
+        try:
+            async with asyncio.timeout(GOODBYE_S):
+                await self._shut()
+        except self._faults as error:  # whatever zeroconf says now, the node stops
+            log.debug("mDNS did not end well error=%r", error)
 
     async def _run(self) -> None:
         while True:
@@ -76,10 +84,17 @@ class MdnsBeacon:
                     await self._shut()
                     self._start()
                 await self._announce()
-            except (OSError, self._zeroconf.Error) as error:
-                # Such as an interface that vanished: we shall be told, and try again then.
-                log.warning("mDNS is not available error=%r", error)
+            except self._faults as error:  # such as an interface that vanished; the node goes on without
+                self._failed(error)
             await asyncio.sleep(UPDATE_S)
+
+    def _failed(self, error: Exception) -> None:
+        """Say so once for each reason, and begin anew after a while."""
+        if self._complaint != repr(error):
+            self._complaint = repr(error)
+            log.warning("mDNS is not available, hellos by UDP go on error=%r", error)
+        self._open_links, self._announced = frozenset(), None
+        asyncio.get_running_loop().call_later(RETRY_S, self._wanted.set)
 
     def _start(self) -> None:
         self._open_links = self._links
@@ -123,6 +138,8 @@ class MdnsBeacon:
         )
 
     def _changed(self, *, name: str, state_change: Any, **_: object) -> None:
+        if self._open is None:  # the browser speaks on for a moment while it is being closed
+            return
         if state_change is self._zeroconf.ServiceStateChange.Removed:
             node = self._nodes.pop(name, None)
             if node is not None and node not in self._nodes.values():
@@ -130,7 +147,13 @@ class MdnsBeacon:
         elif name != self._name and name not in self._resolving and len(self._resolving) < MAX_RESOLVING:
             task = asyncio.get_running_loop().create_task(self._resolve(name, self._open))
             self._resolving[name] = task
-            task.add_done_callback(lambda _: self._resolving.pop(name, None))
+            task.add_done_callback(lambda done: self._resolved(name, done))
+
+    def _resolved(self, name: str, done: "asyncio.Task[None]") -> None:
+        if self._resolving.get(name) is done:
+            del self._resolving[name]
+        if not done.cancelled() and done.exception() is not None:
+            log.debug("announcement not resolved error=%r", done.exception())
 
     async def _resolve(self, name: str, open_: Any) -> None:
         service = self._api.AsyncServiceInfo(SERVICE, name)

@@ -17,6 +17,7 @@ DEFAULT_FILE = """\
 # interval_s = 1.0       # fixed, 0.1 to 3600; without it: 1 s when things move, backing off when nothing does
 # port = 4747            # UDP; everybody who is to hear each other needs the same
 # interfaces = []        # names such as "wlan0"; empty: all that are up
+# mdns = true            # be found by mDNS too, where broadcast is filtered
 
 [sessions]
 # port = 0               # TCP; 0: whichever is free
@@ -42,6 +43,7 @@ class HelloSettings:
     interval_s: float | None = None
     port: int = 4747
     interfaces: tuple[str, ...] = ()
+    mdns: bool = True
 
     def __post_init__(self) -> None:
         if self.interval_s is not None:

@@ -13,11 +13,8 @@ from random import SystemRandom
 from contentdb.arrivals import verify_and_read
 from contentdb.identity import NodeSecret
 from contentdb.model import Signed
-from contentdb.names import Address
 from contentdb.store import Store
-from discovery.hello import Hello
-from discovery.interfaces import Link, current_links
-from discovery.udp import UdpBeacon
+from middleware.beacons import Beacons
 from middleware.bridge import Bridge
 from middleware.config import Settings
 from middleware.effects import Broadcast, CloseStream, Effect, OpenStream, SendTo, Verify, Wake
@@ -43,6 +40,7 @@ class Service:
         self._streams: dict[int, Stream] = {}
         self._unsent: dict[int, int] = {}
         self._timer: asyncio.TimerHandle | None = None
+        self._armed = float("inf")
         self._stopped = asyncio.Event()
         self.port = 0
 
@@ -54,26 +52,23 @@ class Service:
         self._worker = ThreadPoolExecutor(1, "verify")
         self._tcp = Tcp(self._accept)
         self.port = await self._tcp.listen(self._settings.sessions.port)
-        self._beacon = UdpBeacon(
-            self._heard,
-            port=self._settings.hello.port,
-            find_links=self._links,
-            links_changed=self._links_changed,
-        )
+        self._beacons = Beacons(self.node, self._settings.hello, self._perform, _at)
         self._perform(self.node.started(self.port, self._now(), _at()))
         looking = self._loop.create_task(self._look())
         ready(self)
+        announcing = self._loop.create_task(self._beacons.start_mdns())
         try:
             await self._stopped.wait()
         finally:
             looking.cancel()
+            announcing.cancel()
+            await self._beacons.close()
             self._close()
 
     def stop(self) -> None:
         self._stopped.set()
 
     def _close(self) -> None:
-        self._beacon.close()
         self._tcp.close()
         self._worker.shutdown(wait=True, cancel_futures=True)
         if self._timer is not None:
@@ -86,17 +81,6 @@ class Service:
         return self._loop.time()
 
     # -- what happens
-
-    def _heard(self, hello: Hello, source: Address) -> None:
-        self._perform(self.node.hello_received(hello, source, self._now(), _at()))
-
-    def _links(self) -> frozenset[Link]:
-        wanted = self._settings.hello.interfaces
-        return frozenset(link for link in current_links() if not wanted or link.name in wanted)
-
-    def _links_changed(self, _links: frozenset[Link]) -> None:
-        now = self._now()
-        self._perform(self.node.sighted(self.node.neighbourhood.link_came_up(now), now, _at()))
 
     def _accept(self, stream: Stream) -> Bridge:
         number, effects = self.node.stream_accepted(stream.remote, self._now(), _at())
@@ -116,7 +100,7 @@ class Service:
         )
 
     def _fired(self) -> None:
-        self._timer = None
+        self._timer, self._armed = None, float("inf")
         self._perform(self.node.timer_fired(self._now(), _at()))
 
     # -- what is to be done
@@ -125,9 +109,9 @@ class Service:
         for effect in effects:
             match effect:
                 case Broadcast(hello):
-                    self._beacon.send_hello(hello)
+                    self._beacons.send_hello(hello)
                 case SendTo(hello, to):
-                    self._beacon.answer_hello(hello, to)
+                    self._beacons.answer_hello(hello, to)
                 case OpenStream(session, address):
                     bridge = Bridge(self.node, session, self._perform, self._now, _at)
                     self._streams[session] = self._tcp.dial(address, bridge)
@@ -145,10 +129,12 @@ class Service:
             del self._streams[number]
 
     def _arm(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
+        """A timer that fires too early does no harm, so only an earlier one replaces it."""
         due = self.node.next_timer()
-        self._timer = None if due == float("inf") else self._loop.call_at(due, self._fired)
+        if due < self._armed:
+            if self._timer is not None:
+                self._timer.cancel()
+            self._timer, self._armed = self._loop.call_at(due, self._fired), due
 
     async def _look(self) -> None:
         """Now and then: keep what was noted, and see whose peers still take what was sent."""

@@ -77,6 +77,7 @@ SHELLS = {
     "discovery/interfaces": "asks the operating system which interfaces are up",
     "discovery/mdns": "talks through zeroconf",
     "discovery/udp": "owns the sockets that hellos travel through",
+    "middleware/beacons": "the beacons of a node and what they tell it",
     "middleware/cli/": "the command line",
     "middleware/logfile": "keeps the logbook as files",
     "middleware/service": "the sockets, timers and threads of a node",
