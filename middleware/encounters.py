@@ -14,7 +14,14 @@ from discovery.neighbourhood import Neighbourhood
 from middleware.config import SessionSettings
 from middleware.delivery import Delivery
 from middleware.effects import CloseStream, Deliver, Effect, FeedsDiscovered, OpenStream, Verify, Wake
-from middleware.logbook import EnclosureReceived, EntryReceived, Logbook, SessionEnded, SessionRefused
+from middleware.logbook import (
+    EnclosureReceived,
+    EntryReceived,
+    Logbook,
+    SessionEnded,
+    SessionRefused,
+    short_version,
+)
 from middleware.sessions import Session, Sessions
 from middleware.sync import Dial, Synchroniser
 from middleware.wishes import Wishes
@@ -233,7 +240,7 @@ class Encounters:
         if row is None:  # it was let in and had to go again at once
             return []
         peer = session.stream.peer or ""
-        fact = EntryReceived(row.feed, row.id, row.version.hex()[:16], peer, row.updated)
+        fact = EntryReceived(row.feed, row.id, short_version(row.version), peer, row.updated)
         self._logbook.note(fact, now, at)
         self._wishes.entry_stored(key, at)
         return [Deliver(due) for due in self._delivery.due_after(key, at)]

@@ -153,6 +153,11 @@ KINDS: dict[str, type[Fact]] = {
 _NAMES = {kind: name for name, kind in KINDS.items()}
 
 
+def short_version(version: bytes) -> str:
+    """A version as facts tell it: enough to tell those of one entry apart."""
+    return version.hex()[:16]
+
+
 @dataclass(frozen=True, slots=True)
 class Line:
     node: NodeId

@@ -22,7 +22,16 @@ from middleware.config import Settings
 from middleware.delivery import Delivery, Due
 from middleware.effects import Broadcast, Deliver, Effect, SendTo
 from middleware.encounters import Encounters, Outcome
-from middleware.logbook import ContactBegan, ContactEnded, Logbook, NodeStarted, NodeStopped
+from middleware.logbook import (
+    ContactBegan,
+    ContactEnded,
+    EntryDelivered,
+    EntryPublished,
+    Logbook,
+    NodeStarted,
+    NodeStopped,
+    short_version,
+)
 from middleware.sync import Synchroniser
 from middleware.wishes import Wishes
 
@@ -118,13 +127,23 @@ class Node:
         roots = [enclosure.root for enclosure in self.store.enclosures(key)]
         waiting = [row for root in roots for row in self.wishes.file_completed(root)]
         rows = dict.fromkeys([key, *waiting])
+        self._note_published(key, now, at)
         return self._settled(
             [Deliver(due) for row in rows for due in self._delivery.due_after(row, at)], now, at
         )
 
-    def delivered(self, due: Due) -> None:
+    def _note_published(self, key: int, now: float, at: int) -> None:
+        row = self.store.entries.row(key)
+        if row is not None:
+            fact = EntryPublished(row.feed, row.id, short_version(row.version), row.size)
+            self.logbook.note(fact, now, at)
+
+    def delivered(self, due: Due, now: float, at: int) -> None:
         """The app is done with it: never again."""
-        self.store.subscriptions.mark_delivered(due.subscription.key, [(due.entry.key, due.entry.version)])
+        row = due.entry
+        self.store.subscriptions.mark_delivered(due.subscription.key, [(row.key, row.version)])
+        fact = EntryDelivered(row.feed, row.id, short_version(row.version), due.subscription.app)
+        self.logbook.note(fact, now, at)
 
     def discover(self, selectors: Iterable[str], now: float, at: int) -> list[Effect]:
         self.wishes.discover(selectors)

@@ -1,5 +1,6 @@
 """Links with a rate and a delay, and the streams over them."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
@@ -43,7 +44,7 @@ class Interference(Protocol):
 
 @dataclass(slots=True)
 class Link:
-    """Two nodes in range. What they send shares the rate: there is one air."""
+    """Two nodes in range. What they send shares the rate; with `Air`, all who are near share it."""
 
     rate_bytes_s: float
     delay_s: float
@@ -66,6 +67,24 @@ class Link:
         """When so many bytes will have been sent."""
         self.free_at = max(self.free_at, now) + size / self.rate_bytes_s
         return self.free_at
+
+
+class Air:
+    """One channel for everybody: while two exchange something, all who hear either of them keep silent.
+
+    That is what a radio does that listens before it sends. There are no collisions and nobody is hidden;
+    hellos take no time. What is sent is sent in turn, piece by piece, first come, first served.
+    """
+
+    def __init__(self) -> None:
+        self._busy_until: dict[str, float] = {}
+
+    def take(self, one: str, two: str, around: Iterable[str], takes_s: float, now: float) -> float:
+        busy = self._busy_until
+        ends = max(now, busy.get(one, 0.0), busy.get(two, 0.0)) + takes_s
+        for name in (one, two, *around):
+            busy[name] = max(ends, busy.get(name, 0.0))
+        return ends
 
 
 class Pipe:
@@ -104,9 +123,9 @@ class Pipe:
                 self._world.after(self._link.delay_s, self._over)
             return
         self._sending.add(end)
-        sent = self._link.take(len(piece), self._world.now)
-        self._world.after(sent - self._world.now, lambda: self._sent(end))
-        self._world.after(sent - self._world.now + self._link.delay_s, lambda: self._arrived(1 - end, piece))
+        sent = self._world.sent_at(self._link, node, self._ends[1 - end][0], len(piece))
+        self._world.when(sent, lambda: self._sent(end))
+        self._world.when(sent + self._link.delay_s, lambda: self._arrived(1 - end, piece))
 
     def _sent(self, end: int) -> None:
         self._sending.discard(end)

@@ -8,12 +8,13 @@
 Everything that happens is an event with a time and a number, so the same seed gives the same history.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from random import Random
 
 from contentdb.names import Address
-from evaluation.simulator.radio import Interference, Link, Pipe, Station
+from evaluation.simulator.contacts import Change
+from evaluation.simulator.radio import Air, Interference, Link, Pipe, Station
 from evaluation.simulator.simnode import SimNode
 from evaluation.simulator.timeline import Timeline
 from middleware.config import Settings
@@ -22,16 +23,26 @@ START_AT = 1_790_000_000_000
 
 
 class World(Timeline):
-    def __init__(self, seed: int, *, rate_bytes_s: float = 2_500_000, delay_s: float = 0.005) -> None:
+    def __init__(
+        self,
+        seed: int,
+        *,
+        rate_bytes_s: float = 2_500_000,
+        delay_s: float = 0.005,
+        new_link: Callable[[], Link] | None = None,
+        air: Air | None = None,
+    ) -> None:
         super().__init__()
         self.rng = Random(seed)
         self.nodes: dict[str, SimNode] = {}
         self._stations: dict[str, Station] = {}  # the nodes, and whoever else is here
-        self._rate_bytes_s, self._delay_s = rate_bytes_s, delay_s
+        self._new_link = new_link or (lambda: Link(rate_bytes_s, delay_s))
+        self._air = air
         # Who is in range of whom, from both sides; in the order in which they came, which the seed decides.
         self._near: dict[str, dict[str, Link]] = {}
         self._places: dict[Address, str] = {}
         self.streams_opened = 0
+        self.contacts = 0
         # Whoever is here to start it again is told when the process of a node ends.
         self.node_ended: Callable[[SimNode], None] = lambda node: None
 
@@ -67,7 +78,7 @@ class World(Timeline):
     def connect(self, one: Station, two: Station, link: Link | None = None) -> None:
         """Bring them into range of each other, over a link of the world's kind or this one."""
         self.part(one, two)
-        link = link or Link(self._rate_bytes_s, self._delay_s)
+        link = link or self._new_link()
         self._near[one.name][two.name] = self._near[two.name][one.name] = link
 
     def part(self, one: Station, two: Station) -> None:
@@ -76,6 +87,21 @@ class World(Timeline):
             del self._near[two.name][one.name]
             for pipe in list(link.pipes):
                 pipe.vanish() if link.is_silent else pipe.cut()
+
+    def follow(self, changes: Iterator[Change]) -> None:
+        """Bring nodes together and apart as these say, in order; one is taken when the one before is done."""
+        change = next(changes, None)
+        if change is not None:
+            self.when(change.time, partial(self._change, change, changes))
+
+    def _change(self, change: Change, changes: Iterator[Change]) -> None:
+        one, two = self._stations[change.one], self._stations[change.two]
+        if change.is_up:
+            self.connect(one, two)
+            self.contacts += 1
+        else:
+            self.part(one, two)
+        self.follow(changes)
 
     # -- for nodes
 
@@ -109,6 +135,13 @@ class World(Timeline):
     ) -> None:
         for later_s, heard in interference.datagram(data):
             self.after(link.delay_s + later_s, partial(self._hear, [other], heard, source))
+
+    def sent_at(self, link: Link, one: Station, two: Station, size: int) -> float:
+        """When so many bytes between these two will have been sent, if they begin as soon as they can."""
+        if self._air is None:
+            return link.take(size, self.now)
+        around = (*self._near[one.name], *self._near[two.name])
+        return self._air.take(one.name, two.name, around, size / link.rate_bytes_s, self.now)
 
     def _is_lost(self, link: Link) -> bool:
         return link.loss > 0.0 and self.rng.random() < link.loss

@@ -3,7 +3,10 @@
 from random import Random
 
 from contentdb.names import Address, NodeId
+from evaluation.simulator.contacts import Contact, changes
+from evaluation.simulator.radio import Air
 from evaluation.simulator.world import World
+from middleware.logbook import EntryDelivered, EntryPublished
 from middleware.sync import Interest, Synchroniser
 
 
@@ -177,3 +180,58 @@ def test_a_crowd_that_holds_the_same_falls_silent() -> None:
     opened = world.streams_opened
     world.run(300)
     assert world.streams_opened == opened
+
+
+def test_a_node_notes_what_it_publishes_and_what_its_apps_are_given() -> None:
+    world = World(seed=13)
+    alice, bob = world.add_nodes("alice", "bob")
+    world.run(2)
+    feed = alice.create_feed("news")
+    bob.subscribe(feed.id, app="reader")
+    world.connect(alice, bob)
+    entry = alice.publish(feed.id, "news")
+    world.run(10)
+    (said,) = [line.fact for line in alice.core.logbook.take() if isinstance(line.fact, EntryPublished)]
+    (given,) = [line.fact for line in bob.core.logbook.take() if isinstance(line.fact, EntryDelivered)]
+    assert said.entry == given.entry == entry.id and said.version == given.version
+    assert given.app == "reader"
+
+
+def test_nodes_meet_and_part_as_a_trace_says() -> None:
+    world = World(seed=14)
+    alice, bob, carol = world.add_nodes("alice", "bob", "carol")
+    contacts = [Contact(5, 25, "alice", "bob"), Contact(40, 60, "bob", "carol")]
+    world.follow(changes(contacts, 100))
+    feed = alice.create_feed("news")
+    bob.subscribe(feed.id)
+    carol.subscribe(feed.id)
+    entry = alice.publish(feed.id, "news")
+    world.run(4.9)
+    assert world.streams_opened == 0
+    world.run(30)
+    assert bob.delivered(feed.id) == [entry.id] and carol.delivered(feed.id) == []
+    world.run(30)
+    assert carol.delivered(feed.id) == [entry.id] and world.contacts == 2
+
+
+def seconds_for_two_files(air: Air | None) -> float:
+    """Two pairs in range of each other exchange 1 MB each at 100 kB/s."""
+    world = World(seed=15, rate_bytes_s=100_000, air=air)
+    nodes = world.add_nodes("a", "b", "c", "d")
+    for number, one in enumerate(nodes):
+        for two in nodes[number + 1 :]:
+            world.connect(one, two)
+    roots = []
+    for giver, taker in (nodes[:2], nodes[2:]):
+        feed = giver.create_feed(f"songs of {giver.name}")
+        taker.subscribe(feed.id)
+        entry = giver.publish(feed.id, "song", world.rng.randbytes(1_000_000))
+        roots.append((taker, entry.enclosures[0].root))
+    while not all(taker.has_file(root) for taker, root in roots):
+        world.run(0.25)
+    return world.now
+
+
+def test_who_shares_the_air_waits_for_others() -> None:
+    assert 10 < seconds_for_two_files(None) < 13
+    assert 20 < seconds_for_two_files(Air()) < 24
