@@ -1,6 +1,6 @@
 """Finds out what the store has of a whole batch at once: a query per fifty entries, not two per entry."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 from contentdb.database import Database
@@ -45,7 +45,7 @@ class Seen(NamedTuple):
 
 def existing(database: Database, identities: Collection[Identity]) -> dict[Identity, Existing]:
     found = {}
-    for part in _parts(list(identities), (None, None, None)):
+    for part in parts(list(identities), (None, None, None)):
         parameters = [value for identity in part for value in identity]
         for feed, author, entry_id, *rest in database.connection.execute(_BY_IDENTITY, parameters):
             found[feed, author, entry_id] = Existing(*rest)
@@ -54,13 +54,14 @@ def existing(database: Database, identities: Collection[Identity]) -> dict[Ident
 
 def seen(database: Database, short_ids: Collection[int]) -> Seen:
     found = Seen(set(), set(), set())
-    for part in _parts(list(short_ids), None):
+    for part in parts(list(short_ids), None):
         for table, short_id in database.connection.execute(_SEEN, part):
             found[table].add(short_id)
     return found
 
 
-def _parts(values: list[Any], filler: object) -> Iterator[list[Any]]:
+def parts(values: Sequence[Any], filler: object) -> Iterator[list[Any]]:
+    """Lists of exactly STEP values; the last one is filled up."""
     for start in range(0, len(values), STEP):
-        part = values[start : start + STEP]
+        part = list(values[start : start + STEP])
         yield part + [filler] * (STEP - len(part))

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from contentdb.catalogue import Catalogue
 from contentdb.copies import SHOWN, SHOWN_TIMES, Copies
 from contentdb.database import Database
+from contentdb.lookup import STEP, parts
 from contentdb.model import BUILT_IN_IDENTIFIERS, Signed
 from contentdb.names import AuthorKey, EntryId, EntryKey, FeedId
 from contentdb.selector import Selector
@@ -94,6 +95,7 @@ WALKED_ROWS = 10_000
 _READ = json.JSONDecoder().raw_decode  # what we wrote has no space around it, which `decode` looks for
 # Where each built-in identifier stands in an EntryRow; other columns are no identifiers of the language.
 _POSITION = {name: EntryRow._fields.index(name) for name in BUILT_IN_IDENTIFIERS}
+_BY_KEYS = f"SELECT {_COLUMNS} {_FROM} WHERE e.state = 0 AND e.key IN ({','.join('?' * STEP)})"
 
 
 class Queries:
@@ -178,6 +180,13 @@ class Queries:
     def row(self, key: int) -> EntryRow | None:
         rows = self._rows(f"SELECT {_COLUMNS} {_FROM} WHERE e.state = 0 AND e.key = ?", (key,))
         return rows[0] if rows else None
+
+    def rows(self, keys: Sequence[int]) -> list[EntryRow]:
+        """Those of these rows that are held, in the order in which they are asked for."""
+        found: dict[int, EntryRow] = {}
+        for part in parts(keys, None):
+            found.update((row.key, row) for row in self._rows(_BY_KEYS, part))
+        return [found[key] for key in keys if key in found]
 
     def by_key(self, key: EntryKey) -> EntryRow | None:
         feed, author = self._catalogue.find_feed(key.feed), self._catalogue.find_author(key.author)

@@ -1,10 +1,12 @@
 """Who wants what, and what each subscription has been given already."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from contentdb.database import Database
 from contentdb.errors import UsageError
+from contentdb.lookup import STEP, parts
 from contentdb.names import FeedId, parse_feed_id
 from contentdb.selector import parse
 
@@ -12,6 +14,9 @@ _APP = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _FILES = re.compile(r"all|none|max=\d{1,15}")
 # A runaway app must not make every arrival expensive for the others.
 MAX_PER_APP = 10_000
+_DELIVERED = (
+    f"SELECT entry, version FROM deliveries WHERE subscription = ? AND entry IN ({','.join('?' * STEP)})"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,11 +98,13 @@ class Subscriptions:
 
     # -- what was delivered
 
-    def is_delivered(self, subscription: int, entry: int, version: bytes) -> bool:
-        row = self._run.execute(
-            "SELECT version FROM deliveries WHERE subscription = ? AND entry = ?", (subscription, entry)
-        ).fetchone()
-        return row is not None and row[0] == version
+    def delivered(self, subscription: int, entries: Sequence[int]) -> dict[int, bytes]:
+        """Which version of each of these rows the app has finished with, if any."""
+        return {
+            entry: version
+            for part in parts(entries, None)
+            for entry, version in self._run.execute(_DELIVERED, (subscription, *part))
+        }
 
     def mark_delivered(self, subscription: int, marks: list[tuple[int, bytes]]) -> None:
         """The app has finished with these (entry row, version) pairs and must not get them again.

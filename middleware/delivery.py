@@ -1,9 +1,14 @@
 """Which entries are due to which subscription: matching, with the files it wants, and not delivered yet."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
+from types import MappingProxyType
+from typing import NamedTuple
 
-from contentdb.names import Root
+from contentdb.copies import origin_of
+from contentdb.model import Enclosure, Entry
+from contentdb.names import FeedId
 from contentdb.query import EntryRow
 from contentdb.selector import Selector, parse
 from contentdb.store import Store
@@ -11,6 +16,7 @@ from contentdb.subscriptions import Subscription
 
 # Parsed selectors of subscriptions that are in use; a text is at most some kilobytes.
 MAX_PARSED = 10_000
+_NOT_READ: Mapping[int, Entry] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +25,13 @@ class Due:
 
     subscription: Subscription
     entry: EntryRow
+
+
+class Stored(NamedTuple):
+    """An entry that the store holds, as it is listed and as it was signed."""
+
+    row: EntryRow
+    entry: Entry
 
 
 class Delivery:
@@ -37,44 +50,55 @@ class Delivery:
     def due_now(self, subscription: Subscription, at: int) -> Iterator[Due]:
         """Everything the store has for a subscription that its app was not given, oldest first."""
         for row in self._store.entries.undelivered(subscription, at, self.selector(subscription.selector)):
-            if self.is_complete(subscription, row.key):
+            if not row.enclosures or self._is_complete(subscription, self._store.enclosures(row.key)):
                 yield Due(subscription, row)
 
-    def due_after(self, key: int, at: int) -> list[Due]:
-        """To whom an entry is due that was stored, or whose last file came, just now."""
-        row = self._store.entries.row(key)
-        if row is None or (row.expires is not None and row.expires <= at):
-            return []
-        entry = self._store.entry_of_row(key)
-        if entry.retracted or not self._store.entries.copies.is_shown(key, at):
-            return []
-        seen = entry.selectable()
-        return [
-            Due(subscription, row)
-            for subscription in self._store.subscriptions.of_feed(row.feed)
-            if self.selector(subscription.selector).evaluate(seen) is True
-            and _is_recent(subscription, row, at)
-            and self.is_complete(subscription, key)
-            and not self._store.subscriptions.is_delivered(subscription.key, key, row.version)
-            and not self._store.entries.copies.was_delivered(subscription.key, key)
-        ]
+    def stored(self, keys: Iterable[int], read: Mapping[int, Entry] = _NOT_READ) -> list[Stored]:
+        """The entries in these rows, as far as they are still held; `read` has those parsed already."""
+        rows = self._store.entries.rows(list(keys))
+        return [Stored(row, read.get(row.key) or self._store.entry_of_row(row.key)) for row in rows]
 
-    def wanted_files(self, key: int, subscription: Subscription) -> list[tuple[Root, int]]:
-        """The files of an entry that a subscription wants, complete or not: root and length."""
-        wanted = [
-            (enclosure.root, enclosure.length)
-            for enclosure in self._store.enclosures(key)
-            if subscription.wants_file(enclosure.length)
-        ]
-        if not wanted:
-            return []
-        seen = self._store.entry_of_row(key).selectable()
-        return wanted if self.selector(subscription.selector).evaluate(seen) is True else []
+    def due(self, stored: Iterable[Stored], at: int) -> list[Due]:
+        """To whom entries are due that were stored, or whose last file came, just now."""
+        subscribed = self.subscribed()
+        found = [due for each in stored for due in self._due(each, subscribed(each.row.feed), at)]
+        rows = [due.entry.key for due in found]
+        marks = {
+            key: self._store.subscriptions.delivered(key, rows)
+            for key in dict.fromkeys(due.subscription.key for due in found)
+        }
+        return [due for due in found if marks[due.subscription.key].get(due.entry.key) != due.entry.version]
 
-    def is_complete(self, subscription: Subscription, key: int) -> bool:
+    def _due(self, stored: Stored, subscriptions: list[Subscription], at: int) -> Iterator[Due]:
+        """The same for one entry, whether it was delivered before or not; another copy of it counts."""
+        (row, entry), copies = stored, self._store.entries.copies
+        is_copy = origin_of(entry) is not None
+        if entry.retracted or (row.expires is not None and row.expires <= at):
+            return
+        if is_copy and not copies.is_shown(row.key, at):
+            return
+        seen = entry.selectable() if any(each.selector for each in subscriptions) else {}
+        for subscription in subscriptions:
+            if (
+                self.selector(subscription.selector).evaluate(seen) is True
+                and _is_recent(subscription, row, at)
+                and (not entry.enclosures or self._is_complete(subscription, entry.enclosures))
+                and not (is_copy and copies.was_delivered(subscription.key, row.key))
+            ):
+                yield Due(subscription, row)
+
+    def subscribed(self) -> Callable[[FeedId], list[Subscription]]:
+        """Who subscribes to a feed, looked up once for each feed of a batch."""
+        return cache(self._store.subscriptions.of_feed)
+
+    def is_match(self, subscription: Subscription, entry: Entry) -> bool:
+        selector = self.selector(subscription.selector)
+        return selector.tree is None or selector.evaluate(entry.selectable()) is True
+
+    def _is_complete(self, subscription: Subscription, enclosures: Iterable[Enclosure]) -> bool:
         return all(
             self._store.blobs.is_complete(enclosure.root)
-            for enclosure in self._store.enclosures(key)
+            for enclosure in enclosures
             if subscription.wants_file(enclosure.length)
         )
 

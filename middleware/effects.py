@@ -43,7 +43,7 @@ class CloseStream:
 
 @dataclass(frozen=True, slots=True)
 class Verify:
-    """Verify and read this batch on a worker and call `verified`; batches of one session in their order."""
+    """Verify and read this batch on a worker and call `verified`; those of one session in their order."""
 
     session: int
     batch: tuple[Signed, ...]

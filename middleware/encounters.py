@@ -1,12 +1,13 @@
 """The sessions of a node at work: streams and what is said in them, in both roles."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
 from contentdb.arrivals import Arrival
 from contentdb.errors import RemoteError
 from contentdb.identity import NodeSecret
+from contentdb.intake import Outcome as Taken
 from contentdb.names import Address, NodeId, Root
 from contentdb.store import Store
 from discovery.effects import Effect as DiscoveryEffect
@@ -105,14 +106,16 @@ class Encounters:
         session.moved = now
         return self._guarded(session, lambda: session.stream.bytes_received(data, now, at), now, at)
 
-    def verified(self, number: int, arrivals: list[Arrival], now: float, at: int) -> list[Outcome]:
+    def verified(
+        self, number: int, batches: Sequence[Sequence[Arrival]], now: float, at: int
+    ) -> list[Outcome]:
         session = self.sessions.get(number)
         if session is None or not isinstance(session.stream, ClientStream):
             return []
-        session.verifying -= 1
+        session.verifying -= len(batches)
         session.moved = now
         stream = session.stream
-        return self._guarded(session, lambda: stream.verified(arrivals, at), now, at)
+        return self._guarded(session, lambda: stream.verified(batches, at), now, at)
 
     def overdue(self, now: float, at: int) -> list[Outcome]:
         effects: list[Outcome] = []
@@ -192,9 +195,7 @@ class Encounters:
                     session.verifying += 1
                     out.append(Verify(session.number, batch))
                 case EntriesStored(outcomes):
-                    for outcome in outcomes:
-                        if outcome.fate.is_gain:
-                            out += self._gained(session, outcome.key, now, at)
+                    out += self._gained(session, outcomes, now, at)
                     out += self._more_wanted(now, at)
                 case EnclosureCompleted(root):
                     out += self._completed(root, now, at)
@@ -235,15 +236,17 @@ class Encounters:
         self._logbook.note(SessionRefused(node, "server", reject.reason), now, at)
         stream.reject(reject)
 
-    def _gained(self, session: Session, key: int, now: float, at: int) -> list[Outcome]:
-        row = self._store.entries.row(key)
-        if row is None:  # it was let in and had to go again at once
-            return []
+    def _gained(self, session: Session, outcomes: tuple[Taken, ...], now: float, at: int) -> list[Outcome]:
         peer = session.stream.peer or ""
-        fact = EntryReceived(row.feed, row.id, short_version(row.version), peer, row.updated)
-        self._logbook.note(fact, now, at)
-        self._wishes.entry_stored(key, at)
-        return [Deliver(due) for due in self._delivery.due_after(key, at)]
+        read = {
+            taken.key: taken.entry for taken in outcomes if taken.fate.is_gain and taken.entry is not None
+        }
+        batch = self._delivery.stored(read, read)
+        for row, _entry in batch:
+            fact = EntryReceived(row.feed, row.id, short_version(row.version), peer, row.updated)
+            self._logbook.note(fact, now, at)
+        self._wishes.entries_stored(batch)
+        return [Deliver(due) for due in self._delivery.due(batch, at)]
 
     def _more_wanted(self, now: float, at: int) -> list[Outcome]:
         """New files may be wanted, and any session may be able to help."""
@@ -258,7 +261,7 @@ class Encounters:
         self._logbook.note(EnclosureReceived(root, self._store.blobs.length(root)), now, at)
         self._store.gained()
         keys = self._wishes.file_completed(root)
-        return [Deliver(due) for key in keys for due in self._delivery.due_after(key, at)]
+        return [Deliver(due) for due in self._delivery.due(self._delivery.stored(keys), at)]
 
     def _finished(self, session: Session, pair: tuple[str, int], is_exact: bool, at: int) -> None:
         session.is_whole, session.reason = True, "done"

@@ -150,6 +150,7 @@ KINDS: dict[str, type[Fact]] = {
     "feed_found": FeedFound,
     "battery_sampled": BatterySampled,
 }
+_ENCODE = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 _NAMES = {kind: name for name, kind in KINDS.items()}
 
 
@@ -172,7 +173,7 @@ def encode_line(line: Line) -> str:
     kind = type(line.fact)
     # Facts are flat, so their slots are all there is to them; `asdict` would take five times as long.
     fields = {name: getattr(line.fact, name) for name in kind.__slots__}
-    return json.dumps({**head, "kind": _NAMES[kind], **fields}, separators=(",", ":"), ensure_ascii=False)
+    return _ENCODE({**head, "kind": _NAMES[kind], **fields})
 
 
 def decode_line(text: str) -> Line:

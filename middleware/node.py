@@ -5,7 +5,7 @@ said in sessions, `Wishes` what apps want, `Delivery` what is due to them. A she
 threads; it passes in what happens and performs what comes out, in that order.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from random import Random
 
 from contentdb.arrivals import Arrival
@@ -106,8 +106,8 @@ class Node:
             effects += self._encounters.overdue(now, at)
         if now >= self._maintained + MAINTAIN_EVERY_S:
             ran_s, self._maintained = round(now - self._maintained), now
-            for outcome in self.store.maintain(at, ran_s):
-                effects += map(Deliver, self._delivery.due_after(outcome.key, at))
+            unparked = self._delivery.stored(outcome.key for outcome in self.store.maintain(at, ran_s))
+            effects += map(Deliver, self._delivery.due(unparked, at))
         return self._settled(effects, now, at)
 
     # -- apps
@@ -126,11 +126,9 @@ class Node:
         """The store has a new own entry in this row; others may have waited for the same files."""
         roots = [enclosure.root for enclosure in self.store.enclosures(key)]
         waiting = [row for root in roots for row in self.wishes.file_completed(root)]
-        rows = dict.fromkeys([key, *waiting])
         self._note_published(key, now, at)
-        return self._settled(
-            [Deliver(due) for row in rows for due in self._delivery.due_after(row, at)], now, at
-        )
+        stored = self._delivery.stored(dict.fromkeys([key, *waiting]))
+        return self._settled([Deliver(due) for due in self._delivery.due(stored, at)], now, at)
 
     def _note_published(self, key: int, now: float, at: int) -> None:
         row = self.store.entries.row(key)
@@ -178,8 +176,11 @@ class Node:
     def bytes_received(self, number: int, data: bytes | memoryview, now: float, at: int) -> list[Effect]:
         return self._settled(self._encounters.bytes_received(number, data, now, at), now, at)
 
-    def verified(self, number: int, arrivals: list[Arrival], now: float, at: int) -> list[Effect]:
-        return self._settled(self._encounters.verified(number, arrivals, now, at), now, at)
+    def verified(
+        self, number: int, batches: Sequence[Sequence[Arrival]], now: float, at: int
+    ) -> list[Effect]:
+        """What came of one or more `Verify` of this session, in their order."""
+        return self._settled(self._encounters.verified(number, batches, now, at), now, at)
 
     def next_output(self, number: int, now: float, at: int) -> bytes | None:
         """The next bytes to send; None if there is nothing now."""

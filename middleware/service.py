@@ -6,13 +6,10 @@ import os
 import signal
 import time
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from random import SystemRandom
 
-from contentdb.arrivals import verify_and_read
 from contentdb.identity import NodeSecret
-from contentdb.model import Signed
 from contentdb.store import Store
 from middleware.beacons import Beacons
 from middleware.bridge import Bridge
@@ -21,6 +18,7 @@ from middleware.effects import Broadcast, CloseStream, Effect, OpenStream, SendT
 from middleware.logbook import Logbook
 from middleware.logfile import LogbookFile
 from middleware.node import Node
+from middleware.verifying import Batches, Verifier
 from transport.radio import Stream
 from transport.tcp import Tcp
 
@@ -49,7 +47,7 @@ class Service:
         self._loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
             self._loop.add_signal_handler(number, self.stop)
-        self._worker = ThreadPoolExecutor(1, "verify")
+        self._verifier = Verifier(self._verified)
         self._tcp = Tcp(self._accept)
         self.port = await self._tcp.listen(self._settings.sessions.port)
         self._beacons = Beacons(self.node, self._settings.hello, self._perform, _at)
@@ -70,7 +68,7 @@ class Service:
 
     def _close(self) -> None:
         self._tcp.close()
-        self._worker.shutdown(wait=True, cancel_futures=True)
+        self._verifier.close()
         if self._timer is not None:
             self._timer.cancel()
         self.node.stopping(self._now(), _at())
@@ -89,15 +87,8 @@ class Service:
         self._loop.call_soon(self._perform, effects)
         return bridge
 
-    def _verified(self, session: int, batch: tuple[Signed, ...]) -> None:
-        done = self._loop.run_in_executor(self._worker, verify_and_read, batch)
-        done.add_done_callback(
-            lambda finished: (
-                None
-                if finished.cancelled()
-                else self._perform(self.node.verified(session, finished.result(), self._now(), _at()))
-            )
-        )
+    def _verified(self, session: int, batches: Batches) -> None:
+        self._perform(self.node.verified(session, batches, self._now(), _at()))
 
     def _fired(self) -> None:
         self._timer, self._armed = None, float("inf")
@@ -120,7 +111,7 @@ class Service:
                 case CloseStream(session, _) if session in self._streams:
                     self._streams[session].abort()
                 case Verify(session, batch):
-                    self._verified(session, batch)
+                    self._verifier.submit(session, batch)
         self._forget_ended()
         self._arm()
 

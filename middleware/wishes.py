@@ -5,12 +5,14 @@ from collections.abc import Iterable
 from contentdb.names import NodeId, Root
 from contentdb.store import Store
 from contentdb.subscriptions import Subscription
-from middleware.delivery import Delivery
+from middleware.delivery import Delivery, Stored
 from middleware.fairness import Shares
 from middleware.sync import Interest
 from transport.solicitation.downloads import Downloads
 from transport.solicitation.effects import Plan
 from transport.solicitation.feedtalk import Want
+
+RESUMED_AT_ONCE = 100  # entries in memory while the list of downloads is made
 
 
 class Wishes:
@@ -35,28 +37,35 @@ class Wishes:
 
     def resume(self, subscription: Subscription, at: int) -> None:
         """Put the files that a subscription still lacks on the list."""
-        for lacking in self._store.wanting.enclosures(subscription.feed, at):
-            if not self._store.blobs.is_complete(lacking.root):
-                self._want_files(lacking.key, subscription, lacking.updated)
+        named = self._store.wanting.enclosures(subscription.feed, at)
+        is_complete = self._store.blobs.is_complete
+        lacking = list(dict.fromkeys(each.key for each in named if not is_complete(each.root)))
+        for start in range(0, len(lacking), RESUMED_AT_ONCE):
+            for stored in self._delivery.stored(lacking[start : start + RESUMED_AT_ONCE]):
+                self._want_files(stored, subscription)
 
-    def entry_stored(self, key: int, at: int) -> None:
-        """An entry came: its files are wanted as far as any subscription wants them."""
-        row = self._store.entries.row(key)
-        if row is None:
+    def entries_stored(self, batch: Iterable[Stored]) -> None:
+        """Entries came: their files are wanted as far as any subscription wants them."""
+        subscribed = self._delivery.subscribed()
+        for stored in batch:
+            if stored.entry.enclosures:
+                for subscription in subscribed(stored.row.feed):
+                    self._want_files(stored, subscription)
+
+    def _want_files(self, stored: Stored, subscription: Subscription) -> None:
+        row, entry = stored
+        wanted = [each for each in entry.enclosures if subscription.wants_file(each.length)]
+        if not wanted or not self._delivery.is_match(subscription, entry):
             return
-        for subscription in self._store.subscriptions.of_feed(row.feed):
-            self._want_files(key, subscription, row.updated)
-
-    def _want_files(self, key: int, subscription: Subscription, updated: int) -> None:
-        for root, length in self._delivery.wanted_files(key, subscription):
-            if root not in self.downloads:
-                start = self._shares.start_of((subscription.app, subscription.key), length)
-                if not self.downloads.want(root, length, (start, -updated)):
+        for enclosure in wanted:
+            if enclosure.root not in self.downloads:
+                start = self._shares.start_of((subscription.app, subscription.key), enclosure.length)
+                if not self.downloads.want(enclosure.root, enclosure.length, (start, -row.updated)):
                     continue
                 self.interest.downloads_version = self.downloads.version
-            waiting = self._waiting.setdefault(root, [])
-            if key not in waiting:
-                waiting.append(key)
+            waiting = self._waiting.setdefault(enclosure.root, [])
+            if row.key not in waiting:
+                waiting.append(row.key)
         self.interest.downloads = len(self.downloads)
 
     def file_completed(self, root: Root) -> list[int]:

@@ -239,7 +239,7 @@ class SimNode:
                     self._later(session, lambda pipe: pipe.cut())
                 case Verify(session, batch):
                     arrivals = verify_and_read(batch)
-                    self._world.after(0, partial(self._happened, self.core.verified, session, arrivals))
+                    self._world.after(0, partial(self._happened, self.core.verified, session, [arrivals]))
                 case Deliver(due):
                     self._give(due)
                 case FeedsDiscovered(descriptors, _):

@@ -163,7 +163,7 @@ def test_a_mark_that_comes_too_late_hides_nothing_from_the_next_subscription(sto
     new = subscribe(store)
     store.subscriptions.mark_delivered(old.key, [(row.key, row.version)])
     assert new.key != old.key and undelivered(store, new) == [1]
-    assert not store.subscriptions.is_delivered(old.key, row.key, row.version)
+    assert store.subscriptions.delivered(old.key, [row.key]) == {}
 
 
 def test_an_app_with_all_the_subscriptions_it_may_have_can_renew_one(

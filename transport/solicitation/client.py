@@ -124,12 +124,14 @@ class Client:
                 return self._replied(message, body, now, at)
         raise RemoteError(f"a server does not send {type(message).__name__}")
 
-    def verified(self, arrivals: Sequence[Arrival], at: int) -> list[Effect]:
-        """Store what was verified; `more_wanted` follows when it is known which of its files are wanted.
+    def verified(self, batches: Sequence[Sequence[Arrival]], at: int) -> list[Effect]:
+        """Store what was verified, one batch for each `VerifyEntries`, in one commit for all of them.
 
-        Raises RemoteError if the peer handed on what nobody signed.
+        `more_wanted` follows when it is known which of their files are wanted. Raises RemoteError if the peer
+        handed on what nobody signed.
         """
-        self._unverified -= 1
+        self._unverified -= len(batches)
+        arrivals = [arrival for batch in batches for arrival in batch]
         if any(arrival.entry is None for arrival in arrivals):
             raise RemoteError("an entry came whose signature or form is wrong")
         before = self._store.revision

@@ -6,7 +6,7 @@ no memory but what was already encrypted for it.
 
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -132,9 +132,9 @@ class ClientStream(_Stream):
             return [SessionRejected(message.reason, message.retry_s)]
         return self._performed(self._client.message_received(message, body, now, at))
 
-    def verified(self, arrivals: list[Arrival], at: int) -> list[StreamEffect]:
+    def verified(self, batches: Sequence[Sequence[Arrival]], at: int) -> list[StreamEffect]:
         assert self._client is not None
-        return self._performed(self._client.verified(arrivals, at))
+        return self._performed(self._client.verified(batches, at))
 
     def more_wanted(self) -> list[StreamEffect]:
         return [] if self._client is None else self._performed(self._client.more_wanted())
