@@ -81,6 +81,7 @@ SHELLS = {
     "middleware/cli/": "the command line",
     "middleware/logfile": "keeps the logbook as files",
     "middleware/service": "the sockets, timers and threads of a node",
+    "middleware/verifying": "the thread that verifies, beside the loop",
     "transport/tcp": "owns the sockets of streams, listening and connected",
 }
 

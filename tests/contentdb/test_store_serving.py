@@ -291,3 +291,19 @@ def test_publishing_into_a_store_with_room_reads_no_other_entry(store: Store) ->
     store.ensure_room(0)
     connection.set_progress_handler(None, 0)
     assert len(steps) < 10
+
+
+def test_many_rows_are_looked_up_in_the_order_they_are_asked_for(store: Store) -> None:
+    take(store, *[make_signed(ALICE, number) for number in range(120)])
+    keys = [row.key for row in store.entries.since(OPEN_FEED, 0, 200, NOW)]
+    asked = [*reversed(keys), 9_999]
+    assert [row.key for row in store.entries.rows(asked)] == asked[:-1]
+
+
+def test_marks_of_many_rows_are_looked_up_at_once(store: Store) -> None:
+    wanted = store.subscriptions.add(Subscription(0, "quiz", OPEN_FEED))
+    take(store, *[make_signed(ALICE, number) for number in range(120)])
+    rows = store.entries.since(OPEN_FEED, 0, 200, NOW)
+    marks = [(row.key, row.version) for row in rows[::2]]
+    store.subscriptions.mark_delivered(wanted.key, marks)
+    assert store.subscriptions.delivered(wanted.key, [row.key for row in rows]) == dict(marks)

@@ -59,7 +59,6 @@ from transport.solicitation.window import Window
 # With more wants than this, the peer's filter is cheaper than asking about feeds that it has not got.
 BLOOM_FROM = 16
 MAX_FOUND_FEEDS = 1_000
-
 Body: TypeAlias = bytes | memoryview  # chunks are written from where they lie
 
 
@@ -125,12 +124,11 @@ class Client:
         raise RemoteError(f"a server does not send {type(message).__name__}")
 
     def verified(self, batches: Sequence[Sequence[Arrival]], at: int) -> list[Effect]:
-        """Store what was verified, one batch for each `VerifyEntries`, in one commit for all of them.
+        """Store in one go what was verified; `more_wanted` follows when it is known which files are wanted.
 
-        `more_wanted` follows when it is known which of their files are wanted. Raises RemoteError if the peer
-        handed on what nobody signed.
+        Raises RemoteError if the peer handed on what nobody signed.
         """
-        self._unverified -= len(batches)
+        self._unverified -= len(batches)  # one for each VerifyEntries
         arrivals = [arrival for batch in batches for arrival in batch]
         if any(arrival.entry is None for arrival in arrivals):
             raise RemoteError("an entry came whose signature or form is wrong")
