@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any, TypeVar
 
 from contentdb.errors import UsageError
+from contentdb.model import MAX_INTEGER, MIN_INTEGER
 from contentdb.settings import Limits
 
 Group = TypeVar("Group")
@@ -57,9 +58,9 @@ class SessionSettings:
     clients: int = 3
     servers: int = 3
     serving: str = "concurrent"
-    service_s: float = 30
-    silence_s: float = 15
-    handshake_s: float = 10
+    service_s: float = 30.0
+    silence_s: float = 15.0
+    handshake_s: float = 10.0
     least_rate: int = 4096  # bytes a second, while others wait
 
     def __post_init__(self) -> None:
@@ -68,6 +69,8 @@ class SessionSettings:
         _within("sessions.servers", self.servers, 0, 64)
         _within("sessions.service_s", self.service_s, 1, 3600)
         _within("sessions.silence_s", self.silence_s, 1, 3600)
+        _within("sessions.handshake_s", self.handshake_s, 1, 3600)
+        _within("sessions.least_rate", self.least_rate, 0, 2**30)
         if self.serving not in ("concurrent", "sequential"):
             raise UsageError(f"sessions.serving is concurrent or sequential; got {self.serving!r}")
 
@@ -92,7 +95,7 @@ def parse_settings(text: str) -> Settings:
     """Read a settings file; UsageError names the line or the setting that is wrong."""
     try:
         groups = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:  # also for brackets and digits by the thousand
         raise UsageError(f"the settings file is not valid TOML: {error}") from None
     known = {
         "hello": HelloSettings,
@@ -123,14 +126,21 @@ def _typed(name: str, value: Any, kind: type) -> Any:
     if kind is tuple:
         if isinstance(value, list) and all(isinstance(each, str) for each in value):
             return tuple(value)
-        raise UsageError(f"{name} is a list of names; got {value!r}")
+        raise UsageError(f"{name} is a list of names; got {_shown(value)}")
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if isinstance(value, int) and not MIN_INTEGER <= value <= MAX_INTEGER:
+        raise UsageError(f"{name} is a number of at most 64 bits; this one is larger")
     if kind in (float, type(None)) and is_number:
         return float(value)
     if type(value) is kind:
         return value
     wanted = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
-    raise UsageError(f"{name} is {wanted.get(kind, 'a number')}; got {value!r}")
+    raise UsageError(f"{name} is {wanted.get(kind, 'a number')}; got {_shown(value)}")
+
+
+def _shown(value: Any) -> str:
+    """What stands inside a list or a group may be a number that Python does not write out."""
+    return f"{value!r:.80}" if isinstance(value, str | int | float) else f"a {type(value).__name__}"
 
 
 def _within(name: str, value: float, least: float, most: float) -> None:
