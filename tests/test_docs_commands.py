@@ -20,7 +20,7 @@ PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 # In a fenced or an indented block, with or without a prompt.
 COMMAND = re.compile(r"^[ ]*(?:\$ )?(?:\./)?passerby (\S.*)$", re.MULTILINE)
 RUN_PAGES = ("README.md", "docs/cli.md")  # their console blocks are run, wrong commands included
-SCRIPT_VERBS = {"test", "check"}  # understood by the front door itself
+SCRIPT_VERBS = {"test", "check", "fuzz"}  # understood by the front door itself
 ENDS = {"|", "||", "&&", ";", ">", ">>", "<", "&"}
 
 

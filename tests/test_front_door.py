@@ -212,7 +212,7 @@ def test_an_environment_that_cannot_be_written_is_one_sentence(checkout: Checkou
     assert done.stderr.startswith("passerby: cannot write in ")
 
 
-@pytest.mark.parametrize("verb", ["test", "check"])
+@pytest.mark.parametrize("verb", ["test", "check", "fuzz"])
 def test_a_home_before_the_scripts_own_verbs_is_misuse(checkout: Checkout, verb: str) -> None:
     done = checkout.run("--home", "somewhere", verb)
     assert (done.returncode, done.stdout) == (2, "")
