@@ -120,6 +120,8 @@ REFUSED = {
     "an integer in other digits": (">3<", ">\u0663<"),
     "a decimal that is infinite": ("59.5", "1e999"),
     "a decimal that is no number": ("59.5", "nan"),
+    "a decimal with an underscore": ("59.5", "5_9.5"),
+    "a decimal with a blank": ("59.5", " 59.5"),
     "a boolean in capitals": (">true<", ">True<"),
     "an unknown attribute type": ('type="integer"', 'type="number"'),
     "an attribute named twice": ('name="n"', 'name="lat"'),

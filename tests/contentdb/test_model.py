@@ -146,7 +146,7 @@ def test_an_attribute_is_text_a_number_a_truth_or_a_time(value: AttributeValue) 
     "value",
     [
         *("x" * 4097, "\0", "\x1b[31m", "\ud800", "\ufffe"),
-        *(2**63, -(2**63) - 1, float("nan"), float("inf"), Time(MAX_TIME + 1)),
+        *(2**63, -(2**63) - 1, float("nan"), float("inf"), float("-inf"), Time(MAX_TIME + 1)),
         *(None, b"x", [1]),
     ],
 )
