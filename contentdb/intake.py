@@ -156,6 +156,7 @@ class Intake:
 
     def _judge(self, candidate: _Candidate, batch: _Batch) -> Outcome:
         (signed, _, version, short_id, _), entry, gate, author, identity = candidate
+        seen = self._known.seen
         if not gate.may_write(signed.author):
             return self._refuse(candidate, "not a writer of this feed")
         if self._feeds.is_blocked(author):
@@ -169,11 +170,11 @@ class Intake:
                 self._known.remember(gate.key, short_id, SUPERSEDED)
                 return Outcome(Fate.STALE, entry=entry)
         elif not own:
-            if short_id in self._known.seen.known:
+            if short_id in seen.known:
                 return self._refuse_again(candidate)
             if entry.updated < gate.floor:
                 return self._refuse(candidate, "older than what this store still remembers of the feed")
-        if short_id in self._known.seen.stored and (old is None or old.version != version):
+        if short_id in seen.stored and (old is None or old.version != version):
             # Two ids that agree in 64 bits cancel in every sketch; the one that came first stays.
             return Outcome(Fate.REFUSED, "short id already taken", entry)
         return self._weigh(candidate, old, own=own, batch=batch)
@@ -204,7 +205,7 @@ class Intake:
 
     def _store(self, candidate: _Candidate, old: Existing | None, *, own: bool, batch: _Batch) -> Outcome:
         (signed, _, version, short_id, _), entry, gate, author, identity = candidate
-        delivery = batch.delivery
+        delivery, seen = batch.delivery, self._known.seen
         if not (gate.key and author):
             gate, author = self._feeds.admit(gate.feed), self._catalogue.author(signed.author)
             identity = (gate.key, author, entry.id)
@@ -215,7 +216,7 @@ class Intake:
         else:
             key, pinned, own = old.key, old.pinned, own or old.own
             self._make_way(old, gate.key, by=version)
-        if short_id in self._known.seen.parked or short_id in self._known.seen.known:
+        if short_id in seen.parked or short_id in seen.known:
             self._known.unlearn(short_id)
         revision = self._database.next_revision()
         place = Placement(
@@ -227,7 +228,7 @@ class Intake:
         self._existing[identity] = Existing(
             key, entry.updated, version, State.HELD, own, pinned, counted, short_id
         )
-        self._known.seen.stored.add(short_id)
+        seen.stored.add(short_id)
         self._unwritten.add(key)
         event = Event.RETRACTED if entry.retracted else Event.PUBLISHED if delivery.own else Event.RECEIVED
         self._happenings.append(Happening(entry.id, delivery.at, event, delivery.source or ""))

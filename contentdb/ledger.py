@@ -41,7 +41,7 @@ class Ledger:
     def write(self, happenings: Sequence[Happening]) -> None:
         self._run.executemany(
             "INSERT INTO ledger (entry, at, event, detail) VALUES (?,?,?,?)",
-            [(h.entry, h.at, h.event.value, h.detail[:MAX_DETAIL_CHARACTERS]) for h in happenings],
+            [(id, at, str(event), detail[:MAX_DETAIL_CHARACTERS]) for id, at, event, detail in happenings],
         )
 
     def note(self, happening: Happening) -> None:

@@ -277,7 +277,7 @@ class Entry:
 
 def joined_categories(categories: tuple[Category, ...]) -> str | None:
     """``|music|jazz|``: one string, so that ``LIKE '%|jazz|%'`` finds a whole category."""
-    return "|" + "|".join(category.term for category in categories) + "|" if categories else None
+    return "|" + "|".join([category.term for category in categories]) + "|" if categories else None
 
 
 @dataclass(frozen=True, slots=True)

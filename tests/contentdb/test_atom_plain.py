@@ -1,6 +1,6 @@
 """The short way through the plainest entries and the long way through a parser give the same."""
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from contentdb.atom import write_entry
@@ -91,6 +91,7 @@ def test_a_plain_entry_takes_the_short_way_with_everything_it_may_have() -> None
 
 
 @settings(max_examples=1500)
+@example(24, 1, b"<")  # where a namespace has a dot
 @given(st.integers(0, 2000), st.integers(0, 3), PIECES)
 def test_a_change_anywhere_is_read_alike_or_left_to_the_parser(at: int, removed: int, piece: bytes) -> None:
     data = write_entry(EXAMPLE)
