@@ -9,8 +9,8 @@ from contentdb.model import Entry, Feed, Generator, Link, Person, Source, Text
 class Resolver:
     """Resolves what the document's own address allows, leaves out the rest, and remembers that it did."""
 
-    def __init__(self, feed: Feed) -> None:
-        self._base = base_of(feed)
+    def __init__(self, feed: Feed, address: str | None = None) -> None:
+        self._base = address or base_of(feed)
         self.left_out = 0
 
     def feed(self, feed: Feed) -> Feed:
@@ -23,7 +23,7 @@ class Resolver:
             contributors=self._people(feed.contributors),
             icon=self._iri(feed.icon),
             logo=self._iri(feed.logo),
-            links=self._links(feed.links),
+            links=self.links(feed.links),
             generator=self._generator(feed.generator),
         )
 
@@ -37,7 +37,7 @@ class Resolver:
             contributors=self._people(source.contributors),
             icon=self._iri(source.icon),
             logo=self._iri(source.logo),
-            links=self._links(source.links),
+            links=self.links(source.links),
             generator=self._generator(source.generator),
         )
 
@@ -57,7 +57,7 @@ class Resolver:
             authors=self._people(entry.authors),
             contributors=self._people(entry.contributors),
             content=content,
-            links=self._links(entry.links),
+            links=self.links(entry.links),
             source=None if entry.source is None else self.source(entry.source),
         )
 
@@ -75,7 +75,7 @@ class Resolver:
             return text
         return Text(text, text.type, language=text.language, base=self._base)
 
-    def _links(self, links: tuple[Link, ...]) -> tuple[Link, ...]:
+    def links(self, links: tuple[Link, ...]) -> tuple[Link, ...]:
         found = ((link, self._iri(link.href)) for link in links)
         return tuple(replace(link, href=href) for link, href in found if href is not None)
 

@@ -1,6 +1,8 @@
 """Atom (RFC 4287) in and out: the names other parts use."""
 
 from contentdb.atom_constructs import AtomError as AtomError
+from contentdb.atom_export import ENCLOSURE_PREFIX as ENCLOSURE_PREFIX
+from contentdb.atom_export import enclosure_urn as enclosure_urn
 from contentdb.atom_export import signed_of as signed_of
 from contentdb.atom_export import without_ours as without_ours
 from contentdb.atom_export import write_feed as write_feed

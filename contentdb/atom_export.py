@@ -32,6 +32,7 @@ from contentdb.xmlguard import FEED, Element, Limits, XmlError, parse_xml
 
 _Described = TypeVar("_Described", Feed, Entry, Source)
 
+ENCLOSURE_PREFIX = "urn:passerby:enclosure:"
 _SIGNED = f"{{{OURS}}}signed"
 # Base64 of the longest signed bytes in a single element.
 _CARRIER = Limits(size_bytes=2 * MAX_SIGNED_BYTES, token_characters=2 * MAX_SIGNED_BYTES)
@@ -39,7 +40,7 @@ _CARRIER = Limits(size_bytes=2 * MAX_SIGNED_BYTES, token_characters=2 * MAX_SIGN
 
 def enclosure_urn(enclosure: Enclosure) -> str:
     """A name for an enclosure that is nowhere on the web: who has passerby can ask for it by its root."""
-    return f"urn:passerby:enclosure:{enclosure.root}"
+    return f"{ENCLOSURE_PREFIX}{enclosure.root}"
 
 
 def write_feed(

@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from urllib.parse import quote
 
-from contentdb.atom import write_feed
+from contentdb.atom import enclosure_urn, write_feed
 from contentdb.errors import StoreError, UsageError
 from contentdb.foreign import FIRST_PAGE
 from contentdb.imports import Report as Report
@@ -130,7 +130,7 @@ def _export_file(
         hrefs[enclosure.root] = f"{FILES}/{quote(path.name)}"
         report.files += 1
     else:
-        hrefs[enclosure.root] = f"urn:passerby:enclosure:{enclosure.root}"
+        hrefs[enclosure.root] = enclosure_urn(enclosure)
         report.add_problem(
             f"file {enclosure.name!r} has not been received in full; the export goes without it"
         )

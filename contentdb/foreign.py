@@ -31,20 +31,25 @@ class FeedFile:
     @classmethod
     def read(cls, path: Path, at: int) -> "FeedFile":
         """Read at this time, which is the date of what has none."""
-        data = _read_bytes(path)
+        return cls.of(read_document(path), path, at)
+
+    @classmethod
+    def of(cls, data: bytes, path: Path, at: int, address: str | None = None) -> "FeedFile":
+        """The same from bytes; with the address they came from, if they did not come from a file."""
         try:
             return cls(path, *parse_feed(data))
         except AtomError as error:
             strict = str(error)
+        name = address or path
         if _declares(data):
             raise UsageError(
-                f"{path} declares a DOCTYPE or entities, which passerby never reads; take them out"
+                f"{name} declares a DOCTYPE or entities, which passerby never reads; take them out"
             )
         from contentdb.lenient import read_leniently  # the feed parser costs a tenth of a second
 
-        found = read_leniently(data, at)
+        found = read_leniently(data, at, address)
         if found is None:
-            raise UsageError(f"{path} is no feed: {strict}")
+            raise UsageError(f"{name} is no feed: {strict}")
         what = f"not valid Atom ({strict})" if found.is_atom else f"an {found.kind} document"
         problems = (f"{what}; read leniently", *found.repairs)
         return cls(path, found.feed, found.entries, problems, frozenset(found.undated))
@@ -85,7 +90,7 @@ def _declares(data: bytes) -> bool:
     return _DECLARATION.search(plain, 0, start.start() if start else len(plain)) is not None
 
 
-def _read_bytes(path: Path) -> bytes:
+def read_document(path: Path) -> bytes:
     try:
         if path.exists() and not path.is_file():  # a pipe would make us wait for its writer
             raise UsageError(f"{path} is not a plain file; name a feed document or an exported folder")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from contentdb.absolute import Resolver
 from contentdb.arrivals import Arrival, read_verified, verify_and_read
-from contentdb.atom import read_signed_descriptor, signed_of, without_ours, write_entry
+from contentdb.atom import ENCLOSURE_PREFIX, read_signed_descriptor, signed_of, without_ours, write_entry
 from contentdb.blobs import safe_name
 from contentdb.errors import RemoteError, UsageError
 from contentdb.foreign import FeedFile, first_page, is_relative, source_of
@@ -14,7 +14,7 @@ from contentdb.identity import fingerprint
 from contentdb.intake import Delivery, Fate, Outcome
 from contentdb.library import Library
 from contentdb.model import Enclosure, Entry, Link
-from contentdb.names import FeedId, parse_feed_id
+from contentdb.names import FeedId, parse_feed_id, parse_root
 
 MAX_PROBLEMS = 50
 MAX_NAMES = 3  # of refused entries, in one sentence
@@ -161,6 +161,9 @@ class _Page:
             if arrival.entry is None:
                 self._report.refuse(entry.id, _PROBLEMS.get(arrival.problem, arrival.problem))
                 return []
+            if arrival.entry.feed != feed:
+                self._report.refuse(entry.id, "it was signed for another feed than the document's")
+                return []
             self._add_signed_files(entry, arrival.entry)
             return [arrival]
         except (RemoteError, UsageError) as error:
@@ -193,6 +196,9 @@ class _Page:
             self._report.known += 1
             return []
         if held is not None and not held.retracted:
+            # Our key signs for every feed we take over; none may replace what is ours or came from another.
+            if (held.source and held.source.id) != (ours.source and ours.source.id):
+                raise UsageError("an entry of yours that came from elsewhere has this id")
             ours = self._dated(ours, held)
         return read_verified([self._library.sign(write_entry(ours))])
 
@@ -223,11 +229,20 @@ class _Page:
         """Files that lie beside the document, by the reference the entry names them with."""
         found: dict[str, Enclosure] = {}
         for link in entry.links:
-            if link.rel == "enclosure" and is_relative(link.href) and link.href not in found:
-                enclosure = self._add_file(entry, link)
+            if link.rel == "enclosure" and link.href not in found:
+                is_beside = is_relative(link.href)
+                enclosure = self._add_file(entry, link) if is_beside else self._stored_file(link)
                 if enclosure is not None:
                     found[link.href] = enclosure
         return found
+
+    def _stored_file(self, link: Link) -> Enclosure | None:
+        """A file that the document names by its root, since it is in our store already."""
+        if not (link.href.startswith(ENCLOSURE_PREFIX) and link.title and link.type):
+            return None
+        root, blobs = parse_root(link.href.removeprefix(ENCLOSURE_PREFIX)), self._store.blobs
+        is_here = blobs.is_complete(root) and blobs.length(root) == link.length
+        return Enclosure(safe_name(link.title), link.type, blobs.length(root), root) if is_here else None
 
     def _add_file(self, entry: Entry, link: Link) -> Enclosure | None:
         path = self._file.beside(link.href)

@@ -37,16 +37,22 @@ class Found:
         return f"RSS {number[1]}.{number[2]}" if number else self.version.upper()
 
 
-def read_leniently(data: bytes, at: int) -> Found | None:
-    """The feed in these bytes, read at this time; None if there is no feed in them."""
+def read_leniently(data: bytes, at: int, address: str | None = None) -> Found | None:
+    """The feed in these bytes, read at this time from this address; None if there is no feed in them."""
     import feedparser
 
     # A file object: bytes that look like an address must not make feedparser fetch it.
-    parsed = feedparser.parse(io.BytesIO(_decoded(data)), sanitize_html=True, resolve_relative_uris=True)
+    parsed = feedparser.parse(
+        io.BytesIO(_decoded(data)),
+        response_headers={} if address is None else {"content-location": address},
+        sanitize_html=True,
+        resolve_relative_uris=True,
+    )
     if not parsed.get("version") and not parsed.entries:
         return None
     repairs: list[str] = []
-    feed = _feed(parsed.feed, hashlib.sha256(data).hexdigest(), at, repairs)
+    made_up = address or f"urn:passerby:imported:{hashlib.sha256(data).hexdigest()[:40]}"
+    feed = _feed(parsed.feed, made_up, at, repairs)
     found = Found(feed, parsed.get("version") or "", repairs=repairs)
     has_date = _time(parsed.feed, "updated", "published") is not None
     entries: dict[EntryId, Entry] = {}
@@ -72,12 +78,13 @@ def _decoded(data: bytes) -> bytes:
         return data
 
 
-def _feed(item: Parsed, digest: str, at: int, repairs: list[str]) -> Feed:
+def _feed(item: Parsed, made_up: str, at: int, repairs: list[str]) -> Feed:
     links = _links(item)
     identity = item.get("id") or item.get("link") or ""
     if not _is_iri(identity):
-        identity = f"urn:passerby:imported:{digest[:40]}"
-        _add(repairs, "the feed has no id; one was made from its content")
+        identity = made_up
+        made_from = "content" if made_up.startswith("urn:") else "address"
+        _add(repairs, f"the feed has no id; one was made from its {made_from}")
     language = item.get("language") or None
     return Feed(
         id=FeedId(identity),

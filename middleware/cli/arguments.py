@@ -16,7 +16,7 @@ EPILOG = "Everything is kept in one folder: --home DIR, or PASSERBY_HOME, or the
 FEED = "a feed's id, or its title if only one has it"
 ENTRY = "an entry's id, or the beginning of it: four characters or more"
 # Named as the file system names them, which need not be text; everything else a person says is text.
-PATHS = ("home", "file", "into")
+PATHS = ("home", "file", "into", "source")
 
 
 class Parser(argparse.ArgumentParser):
@@ -40,6 +40,7 @@ def build_parser(version: str = "") -> Parser:
     _subscription_commands(verbs)
     _entry_commands(verbs)
     _people_commands(verbs)
+    _gateway_commands(verbs)
     # Listed for --help only; passerby.main hands this over before this parser is asked.
     bench = verbs.add_parser("bench", help="run the benchmarks")
     bench.set_defaults(run="bench")
@@ -189,6 +190,29 @@ def _one_entry(
     return parser
 
 
+def _gateway_commands(verbs: "Verbs") -> None:
+    gateway = verbs.add_parser("gateway", help="mirror feeds of the web for who is near", allow_abbrev=False)
+    _common(gateway, is_root=False)
+    actions = gateway.add_subparsers(metavar="ACTION", required=True, parser_class=Parser)
+    add = _command(actions, "add", "gateway:add", "mirror an Atom, RSS or podcast feed from now on")
+    add.add_argument("source", metavar="URL|FILE", help="the address of the feed, or a file")
+    into = add.add_mutually_exclusive_group()
+    into.add_argument("--feed", metavar="FEED", help="publish to this feed; else to one of its own")
+    into.add_argument("--title", metavar="T", help="of the feed; its own if not given")
+    add.add_argument("--max-entries", type=_positive, metavar="N", help="only so many, the newest; 20")
+    add.add_argument("--max-file", metavar="SIZE", help="larger files stay where they are; 100M")
+    add.add_argument("--no-files", action="store_true", help="no files at all, only links to them")
+    add.add_argument(
+        "--allow-private", action="store_true", help="it is on your own network, and you trust it"
+    )
+    _command(actions, "list", "gateway:listing", "list what is mirrored, and how the last visit went")
+    remove = _command(actions, "remove", "gateway:remove", "mirror it no longer; what was published stays")
+    remove.add_argument("source", metavar="URL|FILE", help="as `passerby gateway list` shows it")
+    run = _command(actions, "run", "gateway:run", "visit what is mirrored, again and again, until Ctrl-C")
+    run.add_argument("--every", type=_every, default=1800, metavar="S", help="seconds; default: %(default)s")
+    run.add_argument("--once", action="store_true", help="visit each source once, and end")
+
+
 def _people_commands(verbs: "Verbs") -> None:
     me = _command(verbs, "me", "people:me", "show, name, save or restore your author key")
     me.add_argument("action", nargs="?", choices=("export", "import"), help="save, or restore, your key")
@@ -208,6 +232,14 @@ def _positive(text: str) -> int:
     if not (text.isascii() and text.isdigit() and len(text) < 10 and int(text) > 0):
         raise argparse.ArgumentTypeError(f"expected a number from 1 to 999999999; got {text[:40]!r}")
     return int(text)
+
+
+def _every(text: str) -> int:
+    """Servers of others answer these visits, so not more often than once a minute."""
+    seconds = _positive(text)
+    if not 60 <= seconds <= 604_800:
+        raise argparse.ArgumentTypeError(f"expected 60 to 604800 seconds; got {seconds}")
+    return seconds
 
 
 def _folder(text: str) -> Path:

@@ -115,7 +115,7 @@ def export(desk: Desk, options: argparse.Namespace) -> int:
 
 def import_(desk: Desk, options: argparse.Namespace) -> int:
     if options.file.startswith(("http://", "https://")):
-        raise UsageError(f"nothing is fetched from the web; save {options.file} as a file and import that")
+        raise UsageError(f"an import takes files; to fetch from the web: passerby gateway add {options.file}")
     done = import_feed(desk.library, Path(options.file), desk.now())
     for problem in done.problems:
         desk.say(problem)
