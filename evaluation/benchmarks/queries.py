@@ -142,7 +142,7 @@ def _insert(database: Database, keys: range) -> None:
     many(INSERT_SIGNED, [(entry[0], bytes(64), bytes(900)) for entry, _ in made])
     many(INSERT_ATTRIBUTE, sorted(pair for _, pairs in made for pair in pairs))
     if database.full_text:
-        many(INSERT_TEXT, [(entry[0], entry[19], entry[20], entry[24]) for entry, _ in made])
+        many(INSERT_TEXT, [(entry[0], entry[18], entry[19], entry[23]) for entry, _ in made])
     database.revision += len(keys)
 
 
@@ -154,7 +154,7 @@ def _make(keys: range) -> Iterator[tuple[tuple[object, ...], list[tuple[int, obj
         summary = " ".join(f"word{rng.randrange(10_000):04}" for _ in range(6))
         version = rng.randbytes(32)
         entry = (
-            key, rng.randrange(1, FEEDS), 1, f"urn:example:{key}", 0, key,
+            key, rng.randrange(1, FEEDS), 1, f"urn:example:{key}", key,
             int.from_bytes(version[:8], "big", signed=True), version, AT - rng.randrange(10**9),
             AT - 10**9, None, 900, False, False, False, AT, None, 0, 0, title, summary, "Ada", None, "en",
             "|music|", json.dumps({"genre": genre, "number": number}),

@@ -8,7 +8,7 @@ from contentdb.catalogue import Catalogue
 from contentdb.database import Database
 from contentdb.model import BUILT_IN_IDENTIFIERS
 from contentdb.names import AuthorKey, FeedId
-from contentdb.rows import CATEGORY_NAME, INSERT_ATTRIBUTE, INSERT_ENTRY, INSERT_TEXT, State
+from contentdb.rows import CATEGORY_NAME, INSERT_ATTRIBUTE, INSERT_ENTRY, INSERT_TEXT
 from contentdb.selector.compile import condition
 from contentdb.selector.nodes import Condition, Scalar
 
@@ -38,7 +38,7 @@ class StoredEntries:
         written = json.dumps(custom, ensure_ascii=False, separators=(",", ":")) if custom else None
         feed = self.catalogue.feed(FeedId(str(seen.get("feed", FEED))))
         author = self.catalogue.author(AuthorKey(str(seen.get("author", AUTHOR))))
-        identity = (key, feed, author, f"{seen.get('id', 'urn:x')}", State.HELD.value, key, key, b"")
+        identity = (key, feed, author, f"{seen.get('id', 'urn:x')}", key, key, b"")
         # The unique index is on (feed, author, id), which tests like to share.
         self.run("DROP INDEX IF EXISTS entries_by_identity")
         times = [seen.get(name) for name in ("updated", "published", "expires")]
