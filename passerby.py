@@ -8,7 +8,7 @@ from collections.abc import Sequence
 __version__ = "0.1.0"
 
 # Verbs that measure; nothing of them is loaded for the others.
-_MEASURING = ("bench",)
+_MEASURING = ("bench", "simulate")
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -1,4 +1,4 @@
-"""The verbs that measure: for now `bench`, which runs the benchmarks and says which promises are kept."""
+"""The verbs that measure: `bench` runs the benchmarks, `simulate` a scenario in the simulator."""
 
 import argparse
 import importlib
@@ -7,10 +7,12 @@ import pkgutil
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
+from pathlib import Path
 from types import ModuleType
 from typing import cast
 
 import evaluation.benchmarks
+from contentdb.errors import UsageError
 from evaluation.benchmarks.harness import Row, as_table
 from middleware.collector import relax_collector
 
@@ -23,6 +25,38 @@ DEFAULT_ROUNDS = 5
 def main(argv: Sequence[str]) -> int:
     """Run one measuring verb, e.g. ``main(["bench", "--quick"])``; returns the exit status."""
     options = build_parser().parse_args(argv)
+    return _simulate(options) if options.verb == "simulate" else _bench(options)
+
+
+def _simulate(options: argparse.Namespace) -> int:
+    from evaluation.simulator.run import listing, simulate  # imports a whole node, which bench may not need
+
+    relax_collector()
+    try:
+        if options.list:
+            sys.stdout.write(listing())
+            return EXIT_OK
+        if options.scenario is None:
+            raise UsageError("which scenario? Name a file, or one of those that `simulate --list` shows")
+        printed = simulate(
+            options.scenario,
+            options.seed,
+            as_json=options.json,
+            trace=options.trace,
+            logbooks=options.logbooks,
+        )
+    except UsageError as error:
+        sys.stderr.write(f"passerby: {error}\n")
+        return EXIT_FAILED
+    except KeyboardInterrupt:
+        sys.stderr.write("\npasserby: stopped before the end; nothing was measured\n")
+        return EXIT_FAILED
+    sys.stdout.write(printed)
+    sys.stdout.flush()
+    return EXIT_OK
+
+
+def _bench(options: argparse.Namespace) -> int:
     available = benchmark_names()
     unknown = [name for name in options.names if name not in available]
     if unknown:
@@ -76,6 +110,18 @@ def build_parser() -> argparse.ArgumentParser:
         "--rounds", type=_positive, default=DEFAULT_ROUNDS, metavar="N", help="default: %(default)s"
     )
     bench.add_argument("--strict", action="store_true", help="exit with 1 if a promise is not kept")
+    description = "Run a scenario in the simulator and show what came of it."
+    simulate = verbs.add_parser(
+        "simulate", help="run a scenario", description=description, allow_abbrev=False
+    )
+    simulate.add_argument("scenario", nargs="?", metavar="SCENARIO", help="a TOML file, or a name of --list")
+    simulate.add_argument("--list", action="store_true", help="show the scenarios that come with passerby")
+    simulate.add_argument(
+        "--seed", type=int, default=1, metavar="N", help="of all chance; default: %(default)s"
+    )
+    simulate.add_argument("--json", action="store_true", help="print one JSON document instead of the page")
+    simulate.add_argument("--trace", type=Path, metavar="FILE", help="contacts, in place of those it names")
+    simulate.add_argument("--logbooks", type=Path, metavar="DIR", help="write the logbook of each node there")
     return parser
 
 

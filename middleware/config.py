@@ -1,6 +1,7 @@
 """A node's settings: defaults, one commented TOML file, and what is wrong with it said by name."""
 
 import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, TypeVar
 
@@ -97,6 +98,11 @@ def parse_settings(text: str) -> Settings:
         groups = tomllib.loads(text)
     except (ValueError, RecursionError) as error:  # also for brackets and digits by the thousand
         raise UsageError(f"the settings file is not valid TOML: {error}") from None
+    return settings_of(groups)
+
+
+def settings_of(groups: Mapping[str, Any]) -> Settings:
+    """The settings in groups of a TOML document, which may be part of another; UsageError as above."""
     known = {
         "hello": HelloSettings,
         "sessions": SessionSettings,

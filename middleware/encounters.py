@@ -169,6 +169,7 @@ class Encounters:
                 chunks=tally.chunks,
                 false_positives=tally.false_positives,
                 withheld=tally.withheld,
+                useful_bytes=tally.entry_bytes + tally.chunk_bytes,
             )
         self._logbook.note(fact, now, at)
         if session.claimed is not None:

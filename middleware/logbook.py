@@ -66,6 +66,7 @@ class SessionEnded:
     chunks: int = 0
     false_positives: int = 0
     withheld: int = 0
+    useful_bytes: int = 0  # of those entries, as they were signed, and those chunks
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,7 +55,7 @@ def commands() -> list[tuple[str, str]]:
 def is_understood(words: list[str]) -> bool:
     if words[0] in SCRIPT_VERBS:
         return True
-    parser = measuring_parser() if words[0] == "bench" else build_parser()
+    parser = measuring_parser() if words[0] in ("bench", "simulate") else build_parser()
     try:
         parser.parse_args(words)
     except SystemExit as stopped:

@@ -21,6 +21,7 @@ from contentdb.names import EntryId, FeedId, Root
 from contentdb.settings import Limits
 from contentdb.store import Store
 from contentdb.sweeping import sweep
+from middleware.logbook import Logbook
 
 
 class Crash(BaseException):
@@ -59,7 +60,8 @@ class DiskConnection(Connection):
 
     def execute(self, sql: str, parameters: Any = (), /) -> Cursor:
         self.disk.operate()
-        cursor = super().execute(sql, parameters)
+        # A log beside the database would not be in a copy of it; SQLite keeps one for what it was copied to.
+        cursor = super().execute(sql.replace("journal_mode = WAL", "journal_mode = MEMORY"), parameters)
         if self.remembers and sql.startswith(("PRAGMA synchronous", "COMMIT")):
             self._flushed(sql)
         return cursor
@@ -154,7 +156,7 @@ class Machine:
         self.secret = NodeSecret.generate(entropy)
         self.clock_ms = 0  # how far its wall clock is ahead of the world's
         self.given: list[Given] = []
-        self.log_seq = 0
+        self.logbook = Logbook(self.secret.node_id)  # its lines are on disk, so their numbers go on
         self.is_clean = True
         self.disk = Disk()
         self.connection = self._connection(b"")

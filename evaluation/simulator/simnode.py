@@ -27,7 +27,6 @@ from middleware.effects import (
     Verify,
     Wake,
 )
-from middleware.logbook import Logbook
 from middleware.node import Node
 
 if TYPE_CHECKING:
@@ -58,7 +57,7 @@ class SimNode:
         self.store = self.machine.open_store(entropy, settings.storage)
         self.library = Library(self.store, self.author, entropy=entropy, name=name)
         secret = self.machine.secret
-        logbook = Logbook(secret.node_id)
+        logbook = self.machine.logbook
         self.core = Node(self.store, secret, settings, rng=rng, entropy=entropy, logbook=logbook)
         self.is_running = False
         self.failed = ""  # why it had to stop

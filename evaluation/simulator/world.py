@@ -42,7 +42,7 @@ class World(Timeline):
         self._near: dict[str, dict[str, Link]] = {}
         self._places: dict[Address, str] = {}
         self.streams_opened = 0
-        self.contacts = 0
+        self.contacts = self.hellos_sent = self.hellos_heard = 0
         # Whoever is here to start it again is told when the process of a node ends.
         self.node_ended: Callable[[SimNode], None] = lambda node: None
 
@@ -58,6 +58,16 @@ class World(Timeline):
             made.append(node)
             self.after(self.rng.uniform(0, 1), node.start)
         return made
+
+    def start_again(self, name: str) -> SimNode:
+        """Another process for a node whose last one has ended, on the same machine."""
+        old = self.nodes[name]
+        rng = Random(self.rng.getrandbits(64))
+        node = SimNode(name, old.host, self, old.settings, rng, old.machine)
+        self.nodes[name] = node
+        self.place(node)
+        node.start()
+        return node
 
     def next_host(self) -> str:
         number = len(self._stations) + 1
@@ -111,6 +121,7 @@ class World(Timeline):
 
     def broadcast(self, sender: Station, data: bytes) -> None:
         """Everybody in range hears it; those as far away as each other at the same moment."""
+        self.hellos_sent += 1
         heard: dict[float, list[Station]] = {}
         for name, link in self._near[sender.name].items():
             if link.interference is not None:
@@ -147,6 +158,7 @@ class World(Timeline):
         return link.loss > 0.0 and self.rng.random() < link.loss
 
     def _hear(self, others: list[Station], data: bytes, source: Address) -> None:
+        self.hellos_heard += len(others)
         for other in others:
             other.datagram_received(data, source)
 

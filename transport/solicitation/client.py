@@ -135,9 +135,8 @@ class Client:
         before = self._store.revision
         outcomes = self._store.take_in(arrivals, Delivery(at, source=self._peer))
         self._gained += self._store.revision - before
-        gains = sum(outcome.fate.is_gain or outcome.fate is Fate.PARKED for outcome in outcomes)
-        self.tally.entries += gains
-        self.tally.useless_entries += len(outcomes) - gains
+        for arrival, outcome in zip(arrivals, outcomes, strict=True):
+            self.tally.took(len(arrival.signed.data), outcome.fate.is_gain or outcome.fate is Fate.PARKED)
         return [EntriesStored(tuple(outcomes))]
 
     # -- answers
@@ -215,7 +214,6 @@ class Client:
             self._take_descriptor(items.pop(0))
         effects: list[Effect] = []
         if items:
-            self.tally.entry_bytes += sum(len(signed.data) for signed in items)
             self._unverified += 1
             effects.append(VerifyEntries(self._next_ticket, tuple(items)))
             self._next_ticket += 1

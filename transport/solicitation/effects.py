@@ -77,12 +77,18 @@ class Tally:
     """What a session moved, for the logbook."""
 
     entries: int = 0
-    entry_bytes: int = 0
+    entry_bytes: int = 0  # of those that were new
     useless_entries: int = 0
     chunks: int = 0
     chunk_bytes: int = 0
     false_positives: int = 0
     withheld: int = 0
+
+    def took(self, size: int, is_new: bool) -> None:
+        """An entry of so many bytes came, and the store had no use for it or did."""
+        self.entries += is_new
+        self.entry_bytes += size if is_new else 0
+        self.useless_entries += not is_new
 
 
 @dataclass(slots=True)
