@@ -55,6 +55,12 @@ class Counts:
             (self._total,) = self._run.execute("SELECT coalesce(sum(bytes), 0) FROM feeds").fetchone()
         return self._total or 0
 
+    def numbers(self) -> tuple[int, int]:
+        """How many feeds there are, and how many entries in all of them."""
+        self._write()
+        feeds, entries = self._run.execute("SELECT count(*), coalesce(sum(entries), 0) FROM feeds").fetchone()
+        return int(feeds), int(entries)
+
     def changed(self) -> list[FeedUse]:
         """The feeds whose counts have changed since this was last asked."""
         self._write()

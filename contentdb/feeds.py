@@ -26,6 +26,7 @@ class Gate:
     floor: int
     owner: AuthorKey | None
     writers: frozenset[AuthorKey]
+    is_described: bool  # its descriptor is here
 
     def may_write(self, author: AuthorKey) -> bool:
         return self.owner is None or author == self.owner or author in self.writers
@@ -80,10 +81,10 @@ class Feeds:
         if gate is None:
             row = self._run.execute("SELECT key, floor, data FROM feeds WHERE id = ?", (feed,)).fetchone()
             if row is None:
-                return Gate(0, feed, MIN_INTEGER, owner_of(feed), frozenset())
+                return Gate(0, feed, MIN_INTEGER, owner_of(feed), frozenset(), False)
             key, floor, data = row
             writers = stored_descriptor(data).writers if data is not None else ()
-            gate = Gate(key, feed, floor, owner_of(feed), frozenset(writers))
+            gate = Gate(key, feed, floor, owner_of(feed), frozenset(writers), data is not None)
             if len(self._gates) >= MAX_GATES:
                 self._gates.clear()
             self._gates[feed] = gate

@@ -6,24 +6,23 @@ entry = library.publish(feed.id, Draft("Corner of 5th", files=(Path("take1.ogg")
 """
 
 import mimetypes
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 
 from contentdb.atom import write_descriptor, write_entry
 from contentdb.blobs import Progress, safe_name
+from contentdb.drafts import Attachment, Draft, FeedDraft, Published, Ready
 from contentdb.errors import StoreError, UsageError
 from contentdb.identity import AuthorSecret, fingerprint
+from contentdb.intake import Fate
 from contentdb.model import (
     MAX_ENCLOSURES,
-    AttributeValue,
     Category,
-    Content,
     Enclosure,
     Entry,
     Feed,
-    Link,
     Person,
     Signed,
     Text,
@@ -40,42 +39,7 @@ from contentdb.names import (
 from contentdb.store import Store
 from contentdb.stored import stored_descriptor
 
-
-@dataclass(frozen=True, slots=True)
-class FeedDraft:
-    """What a person says of a new feed. An owned feed's id is made from the key, so it takes none."""
-
-    title: str
-    id: str | None = None
-    subtitle: str | None = None
-    categories: tuple[str, ...] = ()
-    language: str | None = None
-    is_owned: bool = False
-    is_listed: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class Draft:
-    """What a person says of a new entry, or of a new version of one if `id` names it."""
-
-    title: str
-    id: str | None = None
-    summary: str | None = None
-    content: Content | None = None
-    categories: tuple[str, ...] = ()
-    links: tuple[Link, ...] = ()
-    language: str | None = None
-    attributes: Mapping[str, AttributeValue] = field(default_factory=dict)
-    files: "tuple[Path | Attachment, ...]" = ()
-    expires: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Attachment:
-    """A file that is not on disk: something a program made."""
-
-    name: str
-    data: bytes
+__all__ = ["Attachment", "Draft", "FeedDraft", "Library", "Published", "Ready"]
 
 
 class Library:
@@ -129,8 +93,7 @@ class Library:
         raw = bytearray(self._entropy(16))
         raw[6], raw[8] = raw[6] & 0x0F | 0x40, raw[8] & 0x3F | 0x80  # a version 4 UUID, from our own entropy
         digits = raw.hex()
-        parts = (digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:])
-        return "urn:uuid:" + "-".join(parts)
+        return f"urn:uuid:{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
 
     @property
     def key(self) -> AuthorKey:
@@ -169,7 +132,7 @@ class Library:
     def _feed(self, feed_id: FeedId) -> Feed:
         signed = self.store.feeds.descriptor(feed_id)
         if signed is None:
-            raise UsageError(f"there is no feed {feed_id} here; `passerby feeds` lists them")
+            raise _no_feed(feed_id)
         return stored_descriptor(signed.data)
 
     # -- entries
@@ -179,21 +142,78 @@ class Library:
 
         With the id of an own entry in this feed, this is a new version and replaces the old one.
         """
+        self.check(feed_id, draft, at)
+        with self.store_nothing_unnamed(is_adding=bool(draft.files)):
+            ready = Ready(feed_id, draft, self.enclose(draft.files, progress))
+            (published,) = self.publish_many([ready], at)
+        if isinstance(published, UsageError):
+            raise published
+        return published.entry
+
+    # The same in three steps, for a node: of these only `enclose` takes long, and it may run on a worker.
+
+    def check(self, feed_id: FeedId, draft: Draft, at: int) -> None:
+        """Say whatever is wrong with the words and the place before gigabytes are copied."""
         if not draft.title.strip():
             raise UsageError("an entry needs a title")
-        feed = self._feed(feed_id)
-        if not feed.may_write(self._author.key):
+        gate = self.store.feeds.gate(feed_id)
+        if not gate.is_described:
+            raise _no_feed(feed_id)
+        if not gate.may_write(self._author.key):
             raise UsageError(f"feed {feed_id} is owned; ask its owner to add your key to its writers")
-        # Whatever is wrong with the words is said before gigabytes are copied.
-        write_entry(self._entry(feed_id, draft, (), at))
-        if len(draft.files) > MAX_ENCLOSURES:
-            raise UsageError(f"an entry has at most {MAX_ENCLOSURES} files; got {len(draft.files)}")
-        self.store.ensure_room(sum(_size_of(path) for path in draft.files))
-        with self.store_nothing_unnamed(is_adding=bool(draft.files)):
-            enclosures = tuple(self._enclose(path, progress) for path in draft.files)
-            entry = self._entry(feed_id, draft, enclosures, at)
-            self.store.publish(self._author.sign_entry(write_entry(entry)), at)
-        return entry
+        if draft.files:
+            write_entry(self._entry(feed_id, draft, (), at, None))
+            if len(draft.files) > MAX_ENCLOSURES:
+                raise UsageError(f"an entry has at most {MAX_ENCLOSURES} files; got {len(draft.files)}")
+            self.store.ensure_room(sum(_size_of(path) for path in draft.files))
+
+    def enclose(
+        self, files: Sequence[Path | Attachment], progress: Progress | None = None
+    ) -> tuple[Enclosure, ...]:
+        """Copy files in; touches nothing but the blobs, which threads may share."""
+        return tuple(self._enclose(file, progress) for file in files)
+
+    def publish_many(self, batch: Sequence[Ready], at: int) -> list[Published | UsageError]:
+        """Sign and store several under one flush. What is wrong with one is said of that one only."""
+        made: list[Entry | UsageError] = []
+        newest: dict[EntryKey, Entry] = {}  # of this batch: the next version of an entry comes after it
+        for ready in batch:
+            try:
+                entry = self._next_version(ready, newest, at)
+                newest[entry.key] = entry
+                made.append(entry)
+            except UsageError as error:
+                made.append(error)
+        entries = [entry for entry in made if isinstance(entry, Entry)]
+        stored = iter(self._store_many(entries, at))
+        return [next(stored) if isinstance(entry, Entry) else entry for entry in made]
+
+    def _next_version(self, ready: Ready, newest: Mapping[EntryKey, Entry], at: int) -> Entry:
+        for enclosure in ready.enclosures:
+            if not self.store.blobs.is_complete(enclosure.root) and enclosure.length:
+                raise UsageError(f"the copy of {enclosure.name} is gone again; publish it once more")
+        previous = None
+        if ready.draft.id is not None:
+            key = EntryKey(ready.feed, self._author.key, parse_entry_id(ready.draft.id))
+            previous = newest.get(key) or self.store.entry(key)
+        return self._entry(ready.feed, ready.draft, ready.enclosures, at, previous)
+
+    def _store_many(self, entries: Sequence[Entry], at: int) -> list[Published | UsageError]:
+        """Where the store refuses a batch for one of its entries, halves of it find out which."""
+        if not entries:
+            return []
+        try:
+            signed = [self._author.sign_entry(write_entry(entry)) for entry in entries]
+            outcomes = self.store.publish_many(signed, at)
+        except UsageError as error:
+            if len(entries) == 1:
+                return [error]
+            middle = len(entries) // 2
+            return [*self._store_many(entries[:middle], at), *self._store_many(entries[middle:], at)]
+        return [
+            Published(entry, outcome.key, is_new=outcome.fate is Fate.STORED)
+            for entry, outcome in zip(entries, outcomes, strict=True)
+        ]
 
     @contextmanager
     def store_nothing_unnamed(self, *, is_adding: bool = True) -> Iterator[None]:
@@ -210,11 +230,16 @@ class Library:
                 with suppress(StoreError):
                     self.store.drop_unnamed(root for root in self.store.blobs.roots() if root not in before)
 
-    def _entry(self, feed_id: FeedId, draft: Draft, enclosures: tuple[Enclosure, ...], at: int) -> Entry:
-        entry_id = parse_entry_id(draft.id if draft.id is not None else self._new_iri())
-        previous = self.store.entry(EntryKey(feed_id, self._author.key, entry_id))
+    def _entry(
+        self,
+        feed_id: FeedId,
+        draft: Draft,
+        enclosures: tuple[Enclosure, ...],
+        at: int,
+        previous: Entry | None,
+    ) -> Entry:
         return Entry(
-            id=entry_id,
+            id=parse_entry_id(draft.id if draft.id is not None else self._new_iri()),
             title=Text(draft.title),
             updated=at if previous is None else max(at, previous.updated + 1),
             published=at if previous is None else previous.published,
@@ -260,6 +285,10 @@ class Library:
         )
         self.store.publish(self._author.sign_entry(write_entry(tombstone)), at)
         return tombstone
+
+
+def _no_feed(feed_id: FeedId) -> UsageError:
+    return UsageError(f"there is no feed {feed_id} here; `passerby feeds` lists them")
 
 
 def _size_of(file: Path | Attachment) -> int:

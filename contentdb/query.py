@@ -242,6 +242,23 @@ class Queries:
             if is_due and not self.copies.was_delivered(subscription.key, row.key):
                 yield row
 
+    def undelivered_keys(
+        self, subscription: Subscription, at: int, selector: Selector, *, after: tuple[int, int], limit: int
+    ) -> list[tuple[int, int]]:
+        """(updated, row) of candidates that its app has not finished with, oldest first, after such a pair.
+
+        The selector has not had its last word on them, and their files may not be here.
+        """
+        keys, parameters = self._candidates(Selection(at, subscription.feed, selector, newest_first=False))
+        horizon = after[0] if subscription.max_age_s is None else at - subscription.max_age_s * 1000
+        sql = (
+            f"SELECT e.updated, e.key FROM ({keys} LIMIT -1) CROSS JOIN entries e ON e.key = found "
+            "WHERE e.updated >= ? AND (e.updated, e.key) > (?, ?) AND NOT EXISTS (SELECT 1 FROM deliveries d "
+            "WHERE d.subscription = ? AND d.entry = e.key AND d.version = e.version) LIMIT ?"
+        )
+        given = (*parameters, horizon, *after, subscription.key, limit)
+        return [(updated, key) for updated, key in self._run.execute(sql, given)]
+
     def _rows(self, sql: str, parameters: Sequence[object]) -> list[EntryRow]:
         return [EntryRow._make(row) for row in self._run.execute(sql, parameters)]
 

@@ -40,7 +40,7 @@ from contentdb.wanting import Wanting
 class Store:
     def __init__(self, database: Database, blobs: Blobs, limits: Limits) -> None:
         self._database = database
-        self._limits = limits
+        self.limits = limits
         self._catalogue = Catalogue(database, lambda: int(database.meta("running_s") or 0))
         self._on_dropped: Callable[[Root], None] = lambda root: None
         self.blobs = blobs
@@ -162,12 +162,12 @@ class Store:
 
     def ensure_room(self, size: int) -> None:
         """Raise UsageError if so many more own bytes fit in only by dropping own or pinned content."""
-        over = self.feeds.usage() + size - self._limits.max_bytes
+        over = self.feeds.usage() + size - self.limits.max_bytes
         if over > 0:  # only now: this reads every entry
             over -= self.retention.evictable_bytes()
         if over > 0:
             raise UsageError(
-                f"this does not fit, by {over} bytes: the store may use {self._limits.max_bytes}, and what "
+                f"this does not fit, by {over} bytes: the store may use {self.limits.max_bytes}, and what "
                 "is there is your own or pinned; raise the limit, unpin something or retract something"
             )
 
@@ -256,7 +256,7 @@ class Store:
 
     def _unpark(self, at: int) -> list[Outcome]:
         run = self._database.connection.execute
-        due = at + self._limits.max_ahead_s * 1000
+        due = at + self.limits.max_ahead_s * 1000
         rows = run(
             "SELECT author, signature, data, source FROM parked WHERE updated <= ? "
             "ORDER BY updated, short_id",
@@ -278,7 +278,7 @@ class Store:
         return [EntryKey(*row) for row in rows]
 
     def usage(self) -> Usage:
-        return usage(self._database, self.blobs, self._limits)
+        return usage(self._database, self.blobs, self.limits)
 
     def problems(self) -> list[str]:
         """What an integrity check finds wrong, in words; empty when all is well."""

@@ -119,13 +119,15 @@ class Subscriptions:
             )
 
 
+def check_app(name: str) -> None:
+    if _APP.fullmatch(name) is None:
+        raise UsageError(f"an app's name is 1 to 64 letters, digits, '.', '_' or '-'; got {name[:80]!r}")
+
+
 def _check(wanted: Subscription) -> None:
     parse_feed_id(wanted.feed)
     parse(wanted.selector)
-    if _APP.fullmatch(wanted.app) is None:
-        raise UsageError(
-            f"an app's name is 1 to 64 letters, digits, '.', '_' or '-'; got {wanted.app[:80]!r}"
-        )
+    check_app(wanted.app)
     if _FILES.fullmatch(wanted.files) is None:
         raise UsageError(f"files is all, none or max=BYTES; got {wanted.files[:80]!r}")
     for name, value in (("max_age", wanted.max_age_s), ("max_count", wanted.max_count)):

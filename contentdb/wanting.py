@@ -40,6 +40,13 @@ class Wanting:
         ).fetchone()
         return None if row is None else int(row[0])
 
+    def name_of(self, root: Root) -> str | None:
+        """What an entry here calls this file; None if none names it."""
+        row = self._database.connection.execute(
+            "SELECT name FROM enclosures WHERE root = ? LIMIT 1", (root,)
+        ).fetchone()
+        return None if row is None else str(row[0])
+
     def enclosures(self, feed: FeedId, at: int) -> Iterator[Lacking]:
         """Every enclosure that a visible entry of this feed names, the newest entries first."""
         key = self._catalogue.find_feed(feed)

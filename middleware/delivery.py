@@ -9,7 +9,7 @@ from typing import NamedTuple
 from contentdb.copies import origin_of
 from contentdb.model import Enclosure, Entry
 from contentdb.names import FeedId
-from contentdb.query import EntryRow
+from contentdb.query import EntryRow, Selection
 from contentdb.selector import Selector, parse
 from contentdb.store import Store
 from contentdb.subscriptions import Subscription
@@ -25,6 +25,10 @@ class Due:
 
     subscription: Subscription
     entry: EntryRow
+    is_complete: bool = True  # else its app asked to be told of it before its files are here
+
+
+START = (-(2**63), 0)  # before every entry, for `candidates`
 
 
 class Stored(NamedTuple):
@@ -38,6 +42,7 @@ class Delivery:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._parsed: dict[str, Selector] = {}
+        self.partial: set[int] = set()  # subscriptions whose apps want entries before their files are here
 
     def selector(self, text: str) -> Selector:
         selector = self._parsed.get(text)
@@ -52,6 +57,24 @@ class Delivery:
         for row in self._store.entries.undelivered(subscription, at, self.selector(subscription.selector)):
             if not row.enclosures or self._is_complete(subscription, self._store.enclosures(row.key)):
                 yield Due(subscription, row)
+
+    def candidates(
+        self, subscription: Subscription, at: int, *, after: tuple[int, int], limit: int
+    ) -> list[tuple[int, int]]:
+        """(updated, row) of what may be due, oldest first, after such a pair; `due_to` decides on each."""
+        selector = self.selector(subscription.selector)
+        if subscription.max_count is not None:
+            rows = self._store.entries.undelivered(subscription, at, selector)
+            return [pair for row in rows if (pair := (row.updated, row.key)) > after][:limit]
+        return self._store.entries.undelivered_keys(subscription, at, selector, after=after, limit=limit)
+
+    def due_to(self, subscription: Subscription, key: int, at: int) -> Due | None:
+        """Is the entry in this row due to this subscription, now?"""
+        for stored in self.stored([key]):
+            for due in self._due(stored, [subscription], at):
+                marks = self._store.subscriptions.delivered(subscription.key, [key])
+                return due if marks.get(key) != due.entry.version else None
+        return None
 
     def stored(self, keys: Iterable[int], read: Mapping[int, Entry] = _NOT_READ) -> list[Stored]:
         """The entries in these rows, as far as they are still held; `read` has those parsed already."""
@@ -82,10 +105,16 @@ class Delivery:
             if (
                 self.selector(subscription.selector).evaluate(seen) is True
                 and _is_recent(subscription, row, at)
-                and (not entry.enclosures or self._is_complete(subscription, entry.enclosures))
                 and not (is_copy and copies.was_delivered(subscription.key, row.key))
+                and (subscription.max_count is None or self._is_among_newest(subscription, row, at))
             ):
-                yield Due(subscription, row)
+                is_complete = not entry.enclosures or self._is_complete(subscription, entry.enclosures)
+                if is_complete or subscription.key in self.partial:
+                    yield Due(subscription, row, is_complete)
+
+    def _is_among_newest(self, subscription: Subscription, row: EntryRow, at: int) -> bool:
+        wanted = Selection(at, row.feed, self.selector(subscription.selector), subscription.max_count or 1)
+        return any(row.key == each.key for each in self._store.entries.select(wanted))
 
     def subscribed(self) -> Callable[[FeedId], list[Subscription]]:
         """Who subscribes to a feed, looked up once for each feed of a batch."""

@@ -55,9 +55,19 @@ class Deliver:
 
 
 @dataclass(frozen=True, slots=True)
+class EntryGained:
+    """An entry is in the store now, in this row; `peer` brought it, or it was published here."""
+
+    key: int
+    peer: NodeId | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class FeedsDiscovered:
     descriptors: tuple[Signed, ...]
     peer: NodeId
 
 
-Effect: TypeAlias = Broadcast | SendTo | OpenStream | Wake | CloseStream | Verify | Deliver | FeedsDiscovered
+Effect: TypeAlias = (
+    Broadcast | SendTo | OpenStream | Wake | CloseStream | Verify | Deliver | EntryGained | FeedsDiscovered
+)

@@ -14,7 +14,16 @@ from discovery.effects import Effect as DiscoveryEffect
 from discovery.neighbourhood import Neighbourhood
 from middleware.config import SessionSettings
 from middleware.delivery import Delivery
-from middleware.effects import CloseStream, Deliver, Effect, FeedsDiscovered, OpenStream, Verify, Wake
+from middleware.effects import (
+    CloseStream,
+    Deliver,
+    Effect,
+    EntryGained,
+    FeedsDiscovered,
+    OpenStream,
+    Verify,
+    Wake,
+)
 from middleware.logbook import (
     EnclosureReceived,
     EntryReceived,
@@ -47,6 +56,7 @@ from transport.solicitation.streams import (
 
 Outcome: TypeAlias = Effect | DiscoveryEffect
 TURN_AGAIN_S = 5
+TALLIED = ("entries", "useless_entries", "chunks", "false_positives", "withheld")
 
 
 class Encounters:
@@ -162,15 +172,8 @@ class Encounters:
         if isinstance(stream, ClientStream):
             stream.lost()
             tally = stream.tally
-            fact = replace(
-                fact,
-                entries=tally.entries,
-                useless_entries=tally.useless_entries,
-                chunks=tally.chunks,
-                false_positives=tally.false_positives,
-                withheld=tally.withheld,
-                useful_bytes=tally.entry_bytes + tally.chunk_bytes,
-            )
+            moved = {name: getattr(tally, name) for name in TALLIED}
+            fact = replace(fact, useful_bytes=tally.entry_bytes + tally.chunk_bytes, **moved)
         self._logbook.note(fact, now, at)
         if session.claimed is not None:
             known = self._store.peers.get(session.claimed)
@@ -247,7 +250,8 @@ class Encounters:
             fact = EntryReceived(row.feed, row.id, short_version(row.version), peer, row.updated)
             self._logbook.note(fact, now, at)
         self._wishes.entries_stored(batch)
-        return [Deliver(due) for due in self._delivery.due(batch, at)]
+        gained = [EntryGained(row.key, session.stream.peer) for row, _entry in batch]
+        return [*gained, *map(Deliver, self._delivery.due(batch, at))]
 
     def _more_wanted(self, now: float, at: int) -> list[Outcome]:
         """New files may be wanted, and any session may be able to help."""

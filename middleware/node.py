@@ -5,11 +5,12 @@ said in sessions, `Wishes` what apps want, `Delivery` what is due to them. A she
 threads; it passes in what happens and performs what comes out, in that order.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from random import Random
 
 from contentdb.arrivals import Arrival
 from contentdb.identity import NodeSecret
+from contentdb.model import Entry
 from contentdb.names import Address
 from contentdb.store import Store
 from contentdb.subscriptions import Subscription
@@ -20,7 +21,7 @@ from discovery.schedule import HelloSettings
 from discovery.sightings import Neighbour
 from middleware.config import Settings
 from middleware.delivery import Delivery, Due
-from middleware.effects import Broadcast, Deliver, Effect, SendTo
+from middleware.effects import Broadcast, Deliver, Effect, EntryGained, SendTo
 from middleware.encounters import Encounters, Outcome
 from middleware.logbook import (
     ContactBegan,
@@ -58,8 +59,8 @@ class Node:
         self.store, self.logbook = store, logbook
         self.neighbourhood = Neighbourhood(self.id, hello_settings(settings), rng)
         self._sync = Synchroniser(rng, max_sessions=settings.sessions.clients)
-        self._delivery = Delivery(store)
-        self.wishes = Wishes(store, self._delivery)
+        self.delivery = Delivery(store)
+        self.wishes = Wishes(store, self.delivery)
         self._encounters = Encounters(
             store,
             secret,
@@ -67,7 +68,7 @@ class Node:
             neighbourhood=self.neighbourhood,
             sync=self._sync,
             wishes=self.wishes,
-            delivery=self._delivery,
+            delivery=self.delivery,
             logbook=logbook,
             entropy=entropy,
         )
@@ -106,35 +107,33 @@ class Node:
             effects += self._encounters.overdue(now, at)
         if now >= self._maintained + MAINTAIN_EVERY_S:
             ran_s, self._maintained = round(now - self._maintained), now
-            unparked = self._delivery.stored(outcome.key for outcome in self.store.maintain(at, ran_s))
-            effects += map(Deliver, self._delivery.due(unparked, at))
+            unparked = self.delivery.stored(outcome.key for outcome in self.store.maintain(at, ran_s))
+            effects += map(Deliver, self.delivery.due(unparked, at))
         return self._settled(effects, now, at)
 
     # -- apps
 
     def subscribed(self, subscription: Subscription, now: float, at: int) -> list[Effect]:
-        """A subscription is new, or its app is back: give it what is due, and look for more."""
+        """A subscription is new, or its app is back: look for more. What is due now, `delivery` tells."""
         self.wishes.subscriptions_changed()
         self.wishes.resume(subscription, at)
-        return self._settled([Deliver(due) for due in self._delivery.due_now(subscription, at)], now, at)
+        return self._settled([], now, at)
 
     def unsubscribed(self, now: float, at: int) -> list[Effect]:
         self.wishes.subscriptions_changed()
         return self._settled([], now, at)
 
-    def published(self, key: int, now: float, at: int) -> list[Effect]:
-        """The store has a new own entry in this row; others may have waited for the same files."""
-        roots = [enclosure.root for enclosure in self.store.enclosures(key)]
+    def published(self, read: Mapping[int, Entry], now: float, at: int) -> list[Effect]:
+        """The store has these own entries, by row; others may have waited for the same files."""
+        roots = [enclosure.root for entry in read.values() for enclosure in entry.enclosures]
         waiting = [row for root in roots for row in self.wishes.file_completed(root)]
-        self._note_published(key, now, at)
-        stored = self._delivery.stored(dict.fromkeys([key, *waiting]))
-        return self._settled([Deliver(due) for due in self._delivery.due(stored, at)], now, at)
-
-    def _note_published(self, key: int, now: float, at: int) -> None:
-        row = self.store.entries.row(key)
-        if row is not None:
-            fact = EntryPublished(row.feed, row.id, short_version(row.version), row.size)
-            self.logbook.note(fact, now, at)
+        stored = self.delivery.stored(dict.fromkeys([*read, *waiting]), read)
+        for row, _entry in stored:
+            if row.key in read:
+                fact = EntryPublished(row.feed, row.id, short_version(row.version), row.size)
+                self.logbook.note(fact, now, at)
+        gained = [EntryGained(key) for key in read]
+        return self._settled([*gained, *map(Deliver, self.delivery.due(stored, at))], now, at)
 
     def delivered(self, due: Due, now: float, at: int) -> None:
         """The app is done with it: never again."""

@@ -10,11 +10,26 @@ from pathlib import Path
 from random import SystemRandom
 
 from contentdb.identity import NodeSecret
+from contentdb.keystore import Keystore
 from contentdb.store import Store
+from middleware.api.home import Home
+from middleware.api.listening import Listening
+from middleware.api.server import ApiServer
 from middleware.beacons import Beacons
 from middleware.bridge import Bridge
 from middleware.config import Settings
-from middleware.effects import Broadcast, CloseStream, Effect, OpenStream, SendTo, Verify, Wake
+from middleware.effects import (
+    Broadcast,
+    CloseStream,
+    Deliver,
+    Effect,
+    EntryGained,
+    FeedsDiscovered,
+    OpenStream,
+    SendTo,
+    Verify,
+    Wake,
+)
 from middleware.logbook import Logbook
 from middleware.logfile import LogbookFile
 from middleware.node import Node
@@ -30,7 +45,7 @@ class Service:
     """One node, from `run` until `stop`. Whoever makes it opens and closes the store."""
 
     def __init__(self, home: Path, store: Store, secret: NodeSecret, settings: Settings) -> None:
-        self._settings, self._store = settings, store
+        self._home, self._settings, self._store = home, settings, store
         self._file = LogbookFile(home / "logbook", settings.logbook.keep_days)
         rng = SystemRandom()
         logbook = Logbook(secret.node_id, self._file.next_seq())
@@ -39,6 +54,7 @@ class Service:
         self._unsent: dict[int, int] = {}
         self._timer: asyncio.TimerHandle | None = None
         self._armed = float("inf")
+        self._api: ApiServer | None = None
         self._stopped = asyncio.Event()
         self.port = 0
 
@@ -52,6 +68,7 @@ class Service:
         self.port = await self._tcp.listen(self._settings.sessions.port)
         self._beacons = Beacons(self.node, self._settings.hello, self._perform, _at)
         self._perform(self.node.started(self.port, self._now(), _at()))
+        self._api = self._open_api()
         looking = self._loop.create_task(self._look())
         ready(self)
         announcing = self._loop.create_task(self._beacons.start_mdns())
@@ -63,10 +80,26 @@ class Service:
             await self._beacons.close()
             self._close()
 
+    def _open_api(self) -> ApiServer:
+        home = Home(
+            self._home,
+            self._store,
+            Keystore(self._home, os.urandom),
+            at=_at,
+            monotonic=self._now,
+            entropy=os.urandom,
+            node=self.node,
+            settings=self._settings,
+        )
+        listening = Listening(self._home, use_tcp=False)
+        return ApiServer(home, listening, tell_node=self._perform, stop=self.stop)
+
     def stop(self) -> None:
         self._stopped.set()
 
     def _close(self) -> None:
+        if self._api is not None:
+            self._api.close()
         self._tcp.close()
         self._verifier.close()
         if self._timer is not None:
@@ -97,8 +130,11 @@ class Service:
     # -- what is to be done
 
     def _perform(self, effects: Iterable[Effect]) -> None:
+        for_apps: list[Effect] = []
         for effect in effects:
             match effect:
+                case Deliver() | EntryGained() | FeedsDiscovered():
+                    for_apps.append(effect)
                 case Broadcast(hello):
                     self._beacons.send_hello(hello)
                 case SendTo(hello, to):
@@ -112,6 +148,8 @@ class Service:
                     self._streams[session].abort()
                 case Verify(session, batch):
                     self._verifier.submit(session, batch)
+        if for_apps and self._api is not None:
+            self._api.reported(for_apps)
         self._forget_ended()
         self._arm()
 

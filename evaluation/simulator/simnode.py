@@ -85,7 +85,7 @@ class SimNode:
             self._happened(self.core.started, PORT)
             subscriptions = self._run(self.store.subscriptions.all) if self.is_running else None
             for subscription in subscriptions or ():  # apps come back
-                self._happened(self.core.subscribed, subscription)
+                self._app_came(subscription)
 
     def stop(self) -> None:
         """End as a service does that was told to: nothing is open any more, and the store says so."""
@@ -142,7 +142,7 @@ class SimNode:
     def _told(self, entry: Entry) -> Entry:
         row = self._command(lambda: self.store.entries.by_key(entry.key))
         assert row is not None
-        self._happened(self.core.published, row.key)
+        self._happened(self.core.published, {row.key: entry})
         return entry
 
     def subscribe(
@@ -150,8 +150,14 @@ class SimNode:
     ) -> Subscription:
         wanted = Subscription(0, app, feed, where, files=files)
         made = self._command(lambda: self.store.subscriptions.add(wanted))
-        self._happened(self.core.subscribed, made)
+        self._app_came(made)
         return made
+
+    def _app_came(self, subscription: Subscription) -> None:
+        self._happened(self.core.subscribed, subscription)
+        if self.is_running:
+            due = self._run(lambda: list(self.core.delivery.due_now(subscription, self.at)))
+            self._perform(map(Deliver, due or ()))
 
     def delivered(self, feed: FeedId) -> list[EntryId]:
         return [entry for _, of, entry, _ in self.deliveries if of == feed]

@@ -11,14 +11,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from contentdb.errors import StoreBusyError, UsageError
+from contentdb.errors import UsageError
 from middleware.cli.streams import clipped, tell
 from middleware.cli.words import clean, dates_in, show_json
 
 PROGRESS_EVERY_S = 0.2
-# A command holds the home for a fraction of a second; what holds it longer is a node, which stays.
-MAX_LOCK_WAIT_S = 5.0
-LOCK_RETRY_S = 0.05
 
 if TYPE_CHECKING:  # opened only by commands that need them: a usage error should cost no crypto library
     from contentdb.blobs import Progress
@@ -66,20 +63,9 @@ class Desk:
 
     @cached_property
     def store(self) -> "Store":
-        return self._opened.enter_context(self._open_store())
+        from middleware.api.local import open_store
 
-    def _open_store(self) -> "Store":
-        """Commands that are started at the same time wait for each other."""
-        from contentdb.store import Store
-
-        give_up_at = time.monotonic() + MAX_LOCK_WAIT_S
-        while True:
-            try:
-                return Store.open(self.home, entropy=os.urandom)
-            except StoreBusyError:
-                if time.monotonic() > give_up_at:
-                    raise
-            time.sleep(LOCK_RETRY_S)
+        return self._opened.enter_context(open_store(self.home))
 
     @cached_property
     def keys(self) -> "Keystore":

@@ -1,66 +1,30 @@
 """One entry in full, as `get` shows it: who wrote it, who vouches for it, its words, attributes and files."""
 
 from contentdb.identity import fingerprint
-from contentdb.model import Content, Entry, Source
+from contentdb.model import Content, Entry
 from contentdb.query import EntryRow
-from contentdb.store import Store
+from middleware.api.documents import Document
 from middleware.cli.desk import Desk
-from middleware.cli.documents import Document, entry_document
 from middleware.cli.words import aligned, paragraphs, shorten, show_attribute, show_size, show_time
 
 INDENT = "  "
 SHORT_FINGERPRINT = 9
+NAMELESS = "(no name)"
 
 
-def full_document(store: Store, row: EntryRow, entry: Entry) -> Document:
-    """What `entries` shows of it, and besides what only its signed bytes tell."""
-    content, source = entry.content, entry.source
-    return entry_document(store, row) | {
-        "content": None
-        if content is None
-        else {"type": content.type, "text": content.text or None, "src": content.src},
-        "links": [
-            {
-                "href": link.href,
-                "rel": link.rel,
-                "type": link.type,
-                "title": link.title,
-                "length": link.length,
-            }
-            for link in entry.links
-        ],
-        "source": None
-        if source is None
-        else {"id": source.id, "title": None if source.title is None else str(source.title)},
-    }
-
-
-def writer(store: Store, row: EntryRow) -> str:
+def writer(document: Document) -> str:
     """Anybody may call himself anything; the fingerprint beside the name tells who it is.
 
     Whoever imports an entry signs it: then the fingerprint is his, and the name is not.
     """
-    beginning = fingerprint(row.author)[:SHORT_FINGERPRINT]
-    source = _source(store, row)
-    if source is not None:
-        return f"{shorten(_foreign_name(row, source))} (imported: {beginning})"
-    return beginning if row.author_name in (None, beginning) else f"{shorten(row.author_name)} {beginning}"
-
-
-def _source(store: Store, row: EntryRow) -> Source | None:
-    for _key, signed in store.entries.signed([row.key]):
-        # Reading every document would make long lists slow; most do not even contain the word.
-        return store.entry_of_row(row.key).source if b"<source>" in signed.data else None
-    return None
-
-
-def _foreign_name(row: EntryRow, source: Source) -> str:
-    """In Atom, an entry that names no author has that of its feed."""
-    return row.author_name or (source.authors[0].name if source.authors else "(no name)")
+    beginning, name = fingerprint(document["author"])[:SHORT_FINGERPRINT], document["author_name"]
+    if document["source"] is not None:
+        return f"{shorten(name or NAMELESS)} (imported: {beginning})"
+    return beginning if name in (None, beginning) else f"{shorten(name)} {beginning}"
 
 
 def details(desk: Desk, row: EntryRow, entry: Entry, document: Document) -> list[str]:
-    lines = [("title", row.title), ("id", row.id), ("feed", row.feed), *_people(row, entry)]
+    lines = [("title", row.title), ("id", row.id), ("feed", row.feed), *_people(row, document)]
     for name, at in (("published", row.published), ("updated", row.updated)):
         lines += [(name, show_time(at))] if at is not None else []
     if row.expires is not None:
@@ -80,13 +44,13 @@ def details(desk: Desk, row: EntryRow, entry: Entry, document: Document) -> list
     return [*aligned(lines), *_attributes(entry), *_content(entry.content)]
 
 
-def _people(row: EntryRow, entry: Entry) -> list[tuple[str, str]]:
-    whole = fingerprint(row.author)
-    if entry.source is None:
-        is_named = row.author_name not in (None, whole[:SHORT_FINGERPRINT])
-        return [("author", f"{row.author_name}, {whole}" if is_named else whole), ("key", row.author)]
+def _people(row: EntryRow, document: Document) -> list[tuple[str, str]]:
+    whole, name = fingerprint(row.author), document["author_name"]
+    if document["source"] is None:
+        is_named = name not in (None, whole[:SHORT_FINGERPRINT])
+        return [("author", f"{name}, {whole}" if is_named else whole), ("key", row.author)]
     importer = f"you, {whole}" if row.own else whole
-    return [("author", _foreign_name(row, entry.source)), ("imported by", importer), ("key", row.author)]
+    return [("author", name or NAMELESS), ("imported by", importer), ("key", row.author)]
 
 
 def _file(enclosure: Document, *, is_own: bool) -> str:

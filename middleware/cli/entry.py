@@ -10,19 +10,20 @@ from contentdb.ledger import Event, Happening
 from contentdb.library import Draft
 from contentdb.query import EntryRow, Selection
 from contentdb.selector import parse
-from middleware.cli.desk import Desk
-from middleware.cli.details import details, full_document, writer
-from middleware.cli.documents import (
+from middleware.api.documents import (
     Document,
+    check_category,
     entries_named,
     entry_document,
     feeds_named,
     find_entry,
     find_feed,
+    full_document,
     unblocked,
 )
+from middleware.cli.desk import Desk
+from middleware.cli.details import details, writer
 from middleware.cli.words import (
-    check_category,
     parse_attribute,
     parse_when,
     shorten,
@@ -108,7 +109,7 @@ def listing(desk: Desk, options: argparse.Namespace) -> int:
     lines = table(
         ("UPDATED", "BY", "FILES", "TITLE", "ID"),
         [
-            (show_time(row.updated), writer(desk.store, row), _files(document), shorten(row.title), row.id)
+            (show_time(row.updated), writer(document), _files(document), shorten(row.title), row.id)
             for row, document in zip(rows, documents, strict=True)
         ],
         width=desk.width,

@@ -11,9 +11,16 @@ from contentdb.library import FeedDraft
 from contentdb.names import AuthorKey, FeedId, owner_of, parse_feed_id
 from contentdb.selector import parse
 from contentdb.subscriptions import Subscription
+from middleware.api.documents import (
+    check_category,
+    feed_document,
+    feeds_named,
+    find_feed,
+    shown_feeds,
+    subscription_document,
+)
 from middleware.cli.desk import Desk
-from middleware.cli.documents import feed_document, feeds_named, find_feed, shown_feeds, subscription_document
-from middleware.cli.words import check_category, parse_size, shorten, show_number, show_time, table
+from middleware.cli.words import parse_size, shorten, show_number, show_time, table
 
 # Subscriptions made by hand belong to an app of this name.
 CLI_APP = "cli"

@@ -8,8 +8,8 @@ from pathlib import Path
 from contentdb.errors import UsageError
 from contentdb.imports import Report, import_feed
 from contentdb.names import parse_feed_id
+from middleware.api.documents import Document, find_feed
 from middleware.cli.desk import Desk
-from middleware.cli.documents import Document, find_feed
 from middleware.cli.words import parse_size, shorten, show_number, show_time, table
 from middleware.gateway.addresses import is_url
 from middleware.gateway.fetch import Fetcher

@@ -71,12 +71,6 @@ def parse_attribute(text: str) -> tuple[str, AttributeValue]:
     return name, converted
 
 
-def check_category(term: str) -> None:
-    """Selectors see categories as |one|two|: what is empty or has a bar in it could not be asked for."""
-    if not term.strip() or "|" in term:
-        raise UsageError(f"a category is a word or several, without |; got {term[:80]!r}")
-
-
 def dates_in(selector: str) -> list[tuple[str, int]]:
     """What looks like a date in a selector, which knows none, with the milliseconds it most likely means."""
     outside = re.sub(r"'[^']*'", "''", selector)

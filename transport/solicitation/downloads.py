@@ -87,6 +87,11 @@ class Downloads:
         else:
             self._ready.insert(at, place)
 
+    def wanted(self) -> list[tuple[Root, int]]:
+        """Root and length of each enclosure on the list, those to be asked for first in front."""
+        ordered = sorted(self._wanted.values(), key=lambda wanted: (wanted.turn, wanted.root))
+        return [(wanted.root, wanted.length) for wanted in ordered]
+
     def __contains__(self, root: Root) -> bool:
         return root in self._wanted
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from contentdb.errors import UsageError
 from contentdb.feeds import FeedRow
-from contentdb.model import Enclosure
+from contentdb.model import Enclosure, Entry, Source, Time
 from contentdb.names import AuthorKey, FeedId, owner_of
 from contentdb.query import MIN_ABBREVIATION, EntryRow, Selection
 from contentdb.store import Store
@@ -58,6 +58,7 @@ def feed_document(row: FeedRow) -> Document:
 
 def entry_document(store: Store, row: EntryRow) -> Document:
     enclosures = [enclosure_document(store, enclosure) for enclosure in store.enclosures(row.key)]
+    source = _source(store, row)
     return {
         "id": row.id,
         "feed": row.feed,
@@ -73,7 +74,69 @@ def entry_document(store: Store, row: EntryRow) -> Document:
         "expires": row.expires,
         "own": bool(row.own),
         "pinned": bool(row.pinned),
+        "author_name": row.author_name if source is None else _foreign_name(row, source),
+        "source": None if source is None else _source_document(source),
     }
+
+
+def published_document(entry: Entry) -> Document:
+    """What `entry_document` shows of an entry without files that is new and our own."""
+    return {
+        "id": entry.id,
+        "feed": entry.feed,
+        "title": entry.title,
+        "updated": entry.updated,
+        "published": entry.published,
+        "author": entry.author,
+        "attributes": dict(entry.attributes),
+        "enclosures": [],
+        "complete": True,
+        "summary": entry.summary,
+        "categories": [category.term for category in entry.categories],
+        "expires": entry.expires,
+        "own": True,
+        "pinned": False,
+        "author_name": entry.authors[0].name if entry.authors else None,
+        "source": None,
+    }
+
+
+def full_document(store: Store, row: EntryRow, entry: Entry) -> Document:
+    """What `entries` shows of it, and besides what only its signed bytes tell."""
+    content = entry.content
+    return entry_document(store, row) | {
+        "content": None
+        if content is None
+        else {"type": content.type, "text": content.text or None, "src": content.src},
+        "links": [
+            {
+                "href": link.href,
+                "rel": link.rel,
+                "type": link.type,
+                "title": link.title,
+                "length": link.length,
+            }
+            for link in entry.links
+        ],
+        "summary_type": None if entry.summary is None else entry.summary.type,
+        "times": [name for name, value in entry.attributes.items() if isinstance(value, Time)],
+    }
+
+
+def _source(store: Store, row: EntryRow) -> Source | None:
+    for _key, signed in store.entries.signed([row.key]):
+        # Reading every document would make long lists slow; most do not even contain the word.
+        return store.entry_of_row(row.key).source if b"<source>" in signed.data else None
+    return None
+
+
+def _source_document(source: Source) -> Document:
+    return {"id": source.id, "title": None if source.title is None else str(source.title)}
+
+
+def _foreign_name(row: EntryRow, source: Source) -> str | None:
+    """In Atom, an entry that names no author has that of its feed."""
+    return row.author_name or (source.authors[0].name if source.authors else None)
 
 
 def enclosure_document(store: Store, enclosure: Enclosure) -> Document:
@@ -99,6 +162,8 @@ def subscription_document(subscription: Subscription) -> Document:
         "feed": subscription.feed,
         "where": subscription.selector,
         "files": subscription.files,
+        "max_age": subscription.max_age_s,
+        "max_count": subscription.max_count,
     }
 
 
@@ -148,3 +213,9 @@ def entries_named(
 
 def _some(found: Sequence[FeedRow] | Sequence[EntryRow]) -> str:
     return ", ".join(row.id for row in found[:MAX_CHOICES]) + (" ..." if len(found) > MAX_CHOICES else "")
+
+
+def check_category(term: str) -> None:
+    """Selectors see categories as |one|two|: what is empty or has a bar in it could not be asked for."""
+    if not term.strip() or "|" in term:
+        raise UsageError(f"a category is a word or several, without |; got {term[:80]!r}")

@@ -1,0 +1,1 @@
+"""The local API: how apps and the command line use a node."""

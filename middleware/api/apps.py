@@ -1,0 +1,167 @@
+"""The core of the local API: connected apps, what they ask, and what is brought to them.
+
+A shell passes in lines and what the node reports; what comes out are lines to send. Everything that an app
+could pile up is bounded: unfinished lines (`messages.Lines`), entries in flight (`deliveries`), and what
+waits to be sent, which the shell bounds by no longer reading from an app that does not read.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from contentdb.errors import RemoteError, StoreError, UsageError
+from contentdb.model import Enclosure
+from contentdb.subscriptions import check_app
+from middleware.api.calls import CALLS, run
+from middleware.api.courier import Courier
+from middleware.api.effects import ApiEffect, Hang, Send
+from middleware.api.home import Home
+from middleware.api.messages import (
+    API_VERSION,
+    CallError,
+    Code,
+    MessageError,
+    Request,
+    code_of,
+    decode_request,
+    encode_error,
+    encode_result,
+)
+from middleware.api.parameters import Parameters
+from middleware.api.publications import Asked, Publications
+from middleware.effects import Deliver, Effect
+
+# More than a device runs; each costs a descriptor.
+MAX_CONNECTIONS = 256
+
+
+@dataclass(slots=True)
+class App:
+    """One connection. It has no name before its hello."""
+
+    number: int
+    needs_token: bool = False
+    name: str = ""
+
+
+class Apps:
+    def __init__(self, home: Home, is_token: Callable[[str, str], bool] = lambda app, token: False) -> None:
+        self._home, self._is_token = home, is_token
+        self._apps: dict[int, App] = {}
+        self._courier = Courier(home)
+        self._publications = Publications(home)
+        self._calls = {name: (getattr(self, name), parameters) for name, parameters in OF_CONNECTIONS.items()}
+
+    # -- connections
+
+    def connected(self, number: int, *, needs_token: bool = False) -> list[ApiEffect]:
+        self._apps[number] = App(number, needs_token)
+        return [Hang(number)] if len(self._apps) > MAX_CONNECTIONS else []
+
+    def lost(self, number: int) -> None:
+        if self._apps.pop(number, None) is not None:
+            self._courier.lost(number)
+
+    def line_received(self, number: int, line: bytes) -> list[ApiEffect]:
+        app = self._apps.get(number)
+        if app is None:
+            return []
+        try:
+            request = decode_request(line)
+        except MessageError as error:
+            return [Send(number, encode_error(error.id, error.code, str(error)))]
+        try:
+            return self._answered(app, request)
+        except (UsageError, StoreError, RemoteError, OSError) as error:
+            return _refusal(number, request, error)
+
+    # -- requests
+
+    def _answered(self, app: App, request: Request) -> list[ApiEffect]:
+        if not app.name and request.method != "hello":
+            raise CallError("say hello first, with the name of your app", Code.NOT_ALLOWED)
+        if request.method == "publish":
+            return self._publications.asked(Asked(app.number, request.id), app.name, request.params)
+        # What was sent before is done before: a list must show what the same app published.
+        effects = self._publications.flush() if self._publications.is_waiting else []
+        try:
+            result = self._result(app, request)
+        except (UsageError, StoreError, RemoteError, OSError) as error:
+            return [*effects, *_refusal(app.number, request, error)]
+        if result is not None and request.id is not None:
+            effects.append(Send(app.number, encode_result(request.id, result)))
+        return effects
+
+    def _result(self, app: App, request: Request) -> Any:
+        own = self._calls.get(request.method)
+        if own is not None:
+            call, parameters = own
+            return call(app, request, **parameters.checked(request.params))
+        result = run(self._home, app.name, request.method, request.params)
+        if request.method == "subscribe" and request.params.get("deliver", True):
+            subscription = self._home.store.subscriptions.get(result["id"])
+            self._courier.check_free(app.number, subscription)
+            self._courier.attach(app.number, subscription, is_partial=request.params.get("partial", False))
+        if request.method == "unsubscribe":
+            for gone in result:
+                self._courier.detach(gone["id"])
+        for feed in self._home.renewed_feeds:
+            self._courier.renew(feed)
+        self._home.renewed_feeds.clear()
+        return result
+
+    def hello(self, caller: App, request: Request, *, app: str, token: str = "") -> dict[str, Any]:
+        """The first call of every connection."""
+        check_app(app)
+        if caller.needs_token and not self._is_token(app, token):
+            raise CallError(
+                f"no valid token for {app}; `passerby app token {app}` makes one", Code.NOT_ALLOWED
+            )
+        caller.name = app
+        return {"api": API_VERSION, "node_id": self._home.node.id}
+
+    def done(self, caller: App, request: Request, *, marks: list[str]) -> None:
+        """The app has finished with these entries; answered when that is written."""
+        self._courier.done(caller.number, request.id, marks)
+
+    # -- what the node reports, and what waits
+
+    def reported(self, effects: Iterable[Effect]) -> list[ApiEffect]:
+        out: list[ApiEffect] = []
+        for effect in effects:
+            if isinstance(effect, Deliver):
+                out += self._courier.came(effect.due)
+        return out
+
+    def files_copied(self, job: int, copied: tuple[Enclosure, ...] | Exception) -> list[ApiEffect]:
+        return self._publications.files_copied(job, copied)
+
+    @property
+    def has_work(self) -> bool:
+        """Is there something to do in a turn of its own?"""
+        return self._publications.is_waiting or self._courier.has_work
+
+    def turn(self) -> list[ApiEffect]:
+        """Store and acknowledge what has gathered, and send more to those who have room for it."""
+        effects = self._publications.flush()
+        effects += self._courier.write_marks()
+        effects += self._courier.pull()
+        self._courier.turn_ended()
+        return effects
+
+
+def _refusal(number: int, request: Request, error: Exception) -> list[ApiEffect]:
+    if request.id is None:
+        return []
+    message = f"{error.filename or ''}: {error.strerror}" if isinstance(error, OSError) else str(error)
+    return [Send(number, encode_error(request.id, code_of(error), message))]
+
+
+# Calls that are about the connection they come by, and so have no place in a command without a node.
+OF_CONNECTIONS = {call.__name__: Parameters(call) for call in (Apps.hello, Apps.done)}
+
+
+def call_parameters() -> dict[str, list[str]]:
+    """Every call there is, with the names of its parameters."""
+    every = {name: call.parameters for name, call in CALLS.items()} | OF_CONNECTIONS
+    return {name: list(parameters.kinds) for name, parameters in every.items()}

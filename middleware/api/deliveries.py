@@ -1,0 +1,156 @@
+"""What one connected app is given of its subscriptions: a window at a time, the rest waits in the store.
+
+An entry that the app has not acknowledged is *in flight*. While there are few of those, the next ones are
+sent; while there are many, rows of further ones are remembered, and if these get too many as well, only that
+something was passed over: the store is then read again. So an app may be as slow as it likes.
+"""
+
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from contentdb.subscriptions import Subscription
+from middleware.delivery import START, Delivery, Due
+
+# Unacknowledged entries of one connection: enough to keep a quick app busy, little to repeat after a crash.
+WINDOW = 64
+# Rows, small integers, that are remembered for a subscription whose app is slow.
+MAX_QUEUED = 1_000
+# Candidates looked at in one turn: others wait meanwhile.
+MAX_LOOKS = 200
+
+
+@dataclass(slots=True)
+class Attached:
+    """A subscription whose entries a connection takes."""
+
+    subscription: Subscription
+    queue: deque[int] = field(default_factory=deque)
+    queued: set[int] = field(default_factory=set)
+    scanned: tuple[int, int] | None = START  # how far the store was read; None: to its end
+    has_missed: bool = False  # something came that the queue had no place for
+    shown: dict[int, int] = field(default_factory=dict)  # bytes told of entries whose files are on their way
+
+    @property
+    def is_idle(self) -> bool:
+        return not self.queue and self.scanned is None and not self.has_missed
+
+    def add(self, key: int) -> None:
+        if key in self.queued:
+            return
+        if len(self.queue) >= MAX_QUEUED:
+            self.has_missed = True
+            return
+        self.queue.append(key)
+        self.queued.add(key)
+
+    def next(self) -> int:
+        key = self.queue.popleft()
+        self.queued.discard(key)
+        return key
+
+
+class Deliveries:
+    def __init__(self, delivery: Delivery) -> None:
+        self._delivery = delivery
+        self.attached: dict[int, Attached] = {}
+        self.in_flight: dict[str, Due] = {}
+        self._flying: set[tuple[int, int]] = set()  # subscription and row of each
+        self._turns: deque[int] = deque()  # subscriptions with something to look at, in turn
+
+    def attach(self, subscription: Subscription) -> None:
+        known = self.attached.get(subscription.key)
+        if known is None:
+            self.attached[subscription.key] = Attached(subscription)
+        else:  # its options may be others
+            known.subscription, known.scanned = subscription, START
+        self._hungry(subscription.key)
+
+    def detach(self, key: int) -> None:
+        self.attached.pop(key, None)
+        for mark in [mark for mark, due in self.in_flight.items() if due.subscription.key == key]:
+            self._land(mark)
+
+    def renew(self, key: int) -> None:
+        """Read the store again for this one: entries came by a way that told nobody."""
+        self.attached[key].scanned = START
+        self._hungry(key)
+
+    @property
+    def has_more(self) -> bool:
+        """Is there something to look at, and room for it?"""
+        return bool(self._turns) and len(self.in_flight) < WINDOW
+
+    def came(self, due: Due) -> bool:
+        """An entry has become due: True if it is to be sent at once."""
+        attached = self.attached.get(due.subscription.key)
+        if attached is None or (due.subscription.key, due.entry.key) in self._flying:
+            if attached is not None:
+                attached.add(due.entry.key)  # looked at again: it may be another version, or complete now
+                self._hungry(due.subscription.key)
+            return False
+        if attached.is_idle and len(self.in_flight) < WINDOW:
+            return True
+        attached.add(due.entry.key)
+        self._hungry(due.subscription.key)
+        return False
+
+    def pull(self, at: int) -> Iterator[Due]:
+        """What is to be sent now, in turn over the subscriptions; each counts as sent when it is yielded."""
+        looks = 0
+        while self._turns and len(self.in_flight) < WINDOW and looks < MAX_LOOKS:
+            key = self._turns.popleft()
+            attached = self.attached.get(key)
+            if attached is None:
+                continue
+            self._fill(attached, at)
+            if not attached.queue:
+                continue
+            looks += 1
+            row = attached.next()
+            self._turns.append(key)
+            if (key, row) in self._flying:
+                continue
+            due = self._delivery.due_to(attached.subscription, row, at)
+            if due is not None:
+                yield due
+
+    def _fill(self, attached: Attached, at: int) -> None:
+        if attached.queue:
+            return
+        if attached.scanned is None and attached.has_missed:
+            attached.scanned, attached.has_missed = START, False
+        if attached.scanned is not None:
+            found = self._delivery.candidates(
+                attached.subscription, at, after=attached.scanned, limit=MAX_QUEUED
+            )
+            attached.scanned = found[-1] if len(found) == MAX_QUEUED else None
+            for _updated, row in found:
+                attached.add(row)
+
+    def sent(self, due: Due) -> str:
+        """It is on its way; returns the mark under which the app acknowledges it."""
+        mark = f"{due.entry.key}-{due.entry.version[:8].hex()}-{due.subscription.key}"
+        if not due.is_complete:
+            mark += "-partial"
+        self.in_flight[mark] = due
+        self._flying.add((due.subscription.key, due.entry.key))
+        return mark
+
+    def done(self, mark: str) -> Due | None:
+        """The app has finished with it. Of marks that are not in flight, nothing is believed."""
+        due = self._land(mark)
+        if due is not None:
+            self._hungry(due.subscription.key)
+        return due
+
+    def _land(self, mark: str) -> Due | None:
+        due = self.in_flight.pop(mark, None)
+        if due is not None:
+            self._flying.discard((due.subscription.key, due.entry.key))
+        return due
+
+    def _hungry(self, key: int) -> None:
+        attached = self.attached.get(key)
+        if attached is not None and not attached.is_idle and key not in self._turns:
+            self._turns.append(key)

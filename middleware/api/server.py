@@ -1,0 +1,151 @@
+"""The shell of the local API: accepts apps, passes their lines to `apps.Apps`, and does what it says."""
+
+import asyncio
+import socket
+import time
+from collections import deque
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+
+from contentdb.model import Enclosure
+from middleware.api.apps import Apps
+from middleware.api.connection import Connection
+from middleware.api.effects import ApiEffect, CopyFiles, Hang, Send
+from middleware.api.home import Home
+from middleware.api.listening import Listening
+from middleware.effects import Effect
+
+# How long apps are served before hellos and sessions get their turn.
+TURN_S = 0.005
+
+
+class ApiServer:
+    def __init__(
+        self, home: Home, listening: Listening, *, tell_node: Callable[[Iterable[Effect]], None],
+        stop: Callable[[], None],
+    ) -> None:  # fmt: skip
+        self._home, self._listening = home, listening
+        self._tell_node, self._stop = tell_node, stop
+        self._loop = asyncio.get_running_loop()
+        self._apps = Apps(home)
+        self._connections: dict[int, Connection] = {}
+        self._next = 1
+        self._busy: deque[Connection] = deque()  # with lines to serve, in turn
+        self._is_turning = False
+        self._workers = ThreadPoolExecutor(2, "copy")
+        self._loop.add_reader(listening.socket, self._accept)
+
+    def close(self) -> None:
+        self._loop.remove_reader(self._listening.socket)
+        for connection in list(self._connections.values()):
+            connection.close()
+        self._listening.close()
+        self._workers.shutdown(wait=True, cancel_futures=True)
+
+    def reported(self, effects: Iterable[Effect]) -> None:
+        """The node has something for apps."""
+        self._perform(self._apps.reported(effects))
+        self._turn_soon()
+
+    # -- connections
+
+    def _accept(self) -> None:
+        try:
+            sock, _ = self._listening.socket.accept()
+        except OSError:  # it has gone again, or there are no descriptors: the next one tries again
+            return
+        sock.setblocking(False)
+        if sock.family == socket.AF_INET:
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        number, self._next = self._next, self._next + 1
+        self._connections[number] = Connection(
+            number, sock, loop=self._loop, has_lines=self._has_lines, is_lost=self._lost
+        )
+        self._perform(self._apps.connected(number, needs_token=self._listening.needs_token))
+
+    def _lost(self, connection: Connection) -> None:
+        self._connections.pop(connection.number, None)
+        self._apps.lost(connection.number)
+
+    def _has_lines(self, connection: Connection) -> None:
+        self._busy.append(connection)
+        connection.resume()  # which stops reading until these are served
+        self._turn_soon()
+
+    # -- turns
+
+    def _turn_soon(self) -> None:
+        if not self._is_turning and (self._busy or self._apps.has_work):
+            self._is_turning = True
+            self._loop.call_soon(self._turn)
+
+    def _turn(self) -> None:
+        """Serve what has come, each connection in turn, for a moment; then store and send what gathered."""
+        self._is_turning = False
+        until = time.monotonic() + TURN_S
+        effects: list[ApiEffect] = []
+        while self._busy and time.monotonic() < until:
+            connection = self._busy.popleft()
+            try:
+                if connection.waiting:
+                    line = connection.waiting.popleft()
+                    effects += self._apps.line_received(connection.number, line)
+            except BaseException:
+                # A bug of ours: this app learns of it by the end of its connection, all others by nothing.
+                self._perform(effects)
+                connection.close()
+                self._turn_soon()
+                raise
+            if connection.waiting:
+                self._busy.append(connection)
+            else:
+                connection.resume()
+        effects += self._apps.turn()
+        self._perform(effects)
+        node_effects = self._home.take_effects()
+        if node_effects:
+            self._tell_node(node_effects)
+        if self._home.is_stopping:
+            self._stop()
+        self._turn_soon()
+
+    def _perform(self, effects: Iterable[ApiEffect]) -> None:
+        outgoing: dict[int, list[bytes]] = {}
+        leaving: list[int] = []
+        for effect in effects:
+            match effect:
+                case Send(number, data):
+                    outgoing.setdefault(number, []).append(data)
+                case Hang(number):
+                    leaving.append(number)
+                case CopyFiles(job, files):
+                    self._copy(job, files)
+        for number, pieces in outgoing.items():
+            if number in self._connections:
+                self._connections[number].send(b"".join(pieces))
+        for number in leaving:
+            if number in self._connections:
+                self._connections[number].hang_up()
+
+    # -- files
+
+    def _copy(self, job: int, files: tuple[Path, ...]) -> None:
+        future = self._workers.submit(self._home.library.enclose, files)
+
+        def copied(done: "Future[tuple[Enclosure, ...]]") -> None:
+            if not done.cancelled():
+                self._loop.call_soon_threadsafe(self._copied, job, _result_of(done))
+
+        future.add_done_callback(copied)
+
+    def _copied(self, job: int, copied: tuple[Enclosure, ...] | Exception) -> None:
+        self._perform(self._apps.files_copied(job, copied))
+        self._turn_soon()
+
+
+def _result_of(done: "Future[tuple[Enclosure, ...]]") -> tuple[Enclosure, ...] | Exception:
+    error = done.exception()
+    if error is not None and not isinstance(error, Exception):
+        raise error
+    return error or done.result()

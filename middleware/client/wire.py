@@ -1,0 +1,93 @@
+"""One connection to a node, as bytes: opens it, sends lines, and waits for lines without a thread."""
+
+import os
+import select
+import socket
+from contextlib import suppress
+
+from middleware.api.address import read_pointer, read_token
+from middleware.api.messages import MAX_ANSWER_BYTES, Lines
+from middleware.client.errors import NodeGone, NodeNotRunning
+
+READ_BYTES = 1 << 18
+CONNECT_TIMEOUT_S = 10.0
+
+
+def open_socket(home: str) -> tuple[socket.socket, bool]:
+    """A socket to the node of this home, and whether it wants a token."""
+    pointer = read_pointer(home)
+    if pointer is None:
+        raise NodeNotRunning(home)
+    try:
+        if "socket" in pointer:
+            sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+            sock.settimeout(CONNECT_TIMEOUT_S)
+            sock.connect(str(pointer["socket"]))
+            return sock, False
+        address = (str(pointer["host"]), int(str(pointer["port"])))
+        sock = socket.create_connection(address, CONNECT_TIMEOUT_S)
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return sock, True
+    except (OSError, KeyError, ValueError):
+        raise NodeNotRunning(home) from None
+
+
+def token_for(home: str, app: str) -> str:
+    return os.environ.get("PASSERBY_TOKEN") or read_token(home, app)
+
+
+class Wire:
+    """Not for several threads at once, but one may send while another one waits to receive."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        self._sock = sock
+        sock.setblocking(False)
+        self._lines = Lines(MAX_ANSWER_BYTES)
+
+    def send(self, data: bytes, received: "list[bytes] | None") -> None:
+        """Send all of it. If the node does not take it, it may wait for us: lines that come are kept."""
+        view = memoryview(data)
+        while view:
+            try:
+                view = view[self._sock.send(view) :]
+            except BlockingIOError:
+                self._wait(is_reading=received is not None, is_writing=True, timeout_s=None)
+                if received is not None:
+                    received += self._read()
+            except OSError as error:
+                raise _gone(error) from None
+
+    def receive(self, timeout_s: float | None = None) -> list[bytes]:
+        """The next lines; none if the time is over first. NodeGone if there will be no more."""
+        if not self._wait(is_reading=True, is_writing=False, timeout_s=timeout_s):
+            return []
+        return self._read()
+
+    def _read(self) -> list[bytes]:
+        try:
+            data = self._sock.recv(READ_BYTES)
+        except (BlockingIOError, InterruptedError):
+            return []
+        except OSError as error:
+            raise _gone(error) from None
+        if not data:
+            raise NodeGone("the node has ended; it may be started again with `passerby up`")
+        return self._lines.received(data)
+
+    def _wait(self, *, is_reading: bool, is_writing: bool, timeout_s: float | None) -> bool:
+        try:
+            found = select.select(
+                [self._sock] if is_reading else [], [self._sock] if is_writing else [], [], timeout_s
+            )
+        except (OSError, ValueError) as error:  # closed meanwhile
+            raise _gone(error) from None
+        return any(found)
+
+    def close(self) -> None:
+        with suppress(OSError):
+            self._sock.shutdown(socket.SHUT_RDWR)  # wakes whoever waits for it
+        self._sock.close()
+
+
+def _gone(error: Exception) -> NodeGone:
+    return NodeGone(f"the connection to the node broke: {error}")
