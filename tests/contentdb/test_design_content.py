@@ -23,9 +23,11 @@ from contentdb.exchange import export_feed, import_feed
 from contentdb.identity import AuthorSecret
 from contentdb.intake import Fate
 from contentdb.library import Draft, FeedDraft, Library
-from contentdb.model import Enclosure, Signed, Text
+from contentdb.model import BUILT_IN_IDENTIFIERS, Category, Enclosure, Person, Signed, Text, Time
 from contentdb.names import EntryKey, Root
+from contentdb.query import Selection
 from contentdb.rows import State, version_of
+from contentdb.selector import parse
 from contentdb.serving import Window
 from contentdb.settings import DAY_S, Limits
 from contentdb.store import Store
@@ -118,6 +120,32 @@ def test_a_tombstone_says_when_the_entry_was_first_published() -> None:
         entry = library.publish(feed.id, Draft("Corner"), NOW)
         tombstone = library.retract(entry.key, NOW + SECOND)
         assert (tombstone.published, tombstone.updated) == (NOW, NOW + SECOND)
+
+
+def test_a_selector_sees_the_same_of_an_entry_at_hand_in_the_store_and_when_it_is_served() -> None:
+    entry = make_entry(
+        ALICE,
+        summary=Text("s"),
+        authors=(Person("Ana"),),
+        published=NOW - 5,
+        expires=NOW + DAY,
+        language="en",
+        categories=(Category("music"), Category("jazz")),
+        enclosures=(Enclosure("a", "audio/ogg", 10, Root("cd" * 32)),),
+        attributes={"s": "it's", "i": 2**53 + 1, "d": 0.5, "b": True, "t": Time(NOW - 7)},
+    )
+    seen = entry.selectable()
+    assert (seen["published"], seen["updated"], seen["expires"]) == (NOW - 5, NOW, NOW + DAY)
+    assert set(seen) == {*BUILT_IN_IDENTIFIERS, *entry.attributes}
+    with memory_store() as store:
+        take(store, ALICE.sign_entry(write_entry(entry)))
+        feed = store.serving.feed(OPEN_FEED)
+        assert feed is not None
+        (offer,) = store.serving.gained(Window(feed.key, 0, store.revision, NOW), 10, seen)
+        assert offer.seen == seen
+        for name, value in seen.items():
+            literal = "'" + value.replace("'", "''") + "'" if isinstance(value, str) else str(value)
+            assert len(store.entries.select(Selection(NOW, where=parse(f"{name} = {literal}")))) == 1
 
 
 # -- signed bytes
