@@ -147,7 +147,7 @@ def decode_sources(data: bytes) -> dict[str, Source]:
         if document["version"] != VERSION:
             raise UsageError("it was written by a newer passerby")
         sources = [_source(each) for each in document["sources"]]
-    except (ValueError, TypeError, KeyError, RecursionError) as error:
+    except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError) as error:
         reason = error if isinstance(error, UsageError) else f"it is damaged ({type(error).__name__})"
         raise UsageError(str(reason)) from None
     if len(sources) > MAX_SOURCES:

@@ -69,6 +69,17 @@ def test_a_source_of_another_form_is_refused(source: Source, name: str, value: o
         decode_sources(json.dumps(document).encode())
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("files", "none"), ("dates", []), ("dates", {"a": float("inf")}), ("tries", {"a": "x"})],
+)
+def test_a_memory_of_another_form_is_refused(name: str, value: object) -> None:
+    document = json.loads(encode_sources({"/a": Source("/a")}))
+    document["sources"][0]["memory"][name] = value
+    with pytest.raises(UsageError, match="damaged"):
+        decode_sources(json.dumps(document).encode())
+
+
 def test_a_path_that_is_no_text_is_kept() -> None:
     source = Source("/tmp/\udcff.xml")
     assert decode_sources(encode_sources({source.address: source})) == {source.address: source}
