@@ -3,6 +3,7 @@
 import contextlib
 import os
 import sqlite3
+from collections import deque
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -15,6 +16,8 @@ FILE_NAME = "passerby.sqlite"
 STOP_MARK = "passerby.sqlite-stopped"
 # 16 MiB of page cache: enough for the inner pages of every index over a million entries.
 CACHE_KIB = 16_384
+# As many short ids as fit into a hello beside the rest.
+MAX_RECENT = 16
 
 
 class Database:
@@ -27,6 +30,7 @@ class Database:
         self._owes_flush = False
         self._rolled_back: list[Callable[[], None]] = []
         self._before_commit: list[Callable[[], None]] = []
+        self.recent: deque[int] = deque(maxlen=MAX_RECENT)  # short ids of the last gains, without a gap
         self.connection = self._connect()
         try:
             self._open()
@@ -139,9 +143,13 @@ class Database:
     def put_meta(self, name: str, value: str | int) -> None:
         self.connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (name, value))
 
-    def next_revision(self) -> int:
-        """A number that grows with every gain; written to disk with the transaction that uses it."""
+    def next_revision(self, gained: int) -> int:
+        """A number that grows with every gain; written to disk with the transaction that uses it.
+
+        `gained` is the short id of what was gained.
+        """
         self.revision += 1
+        self.recent.append(gained)
         return self.revision
 
     def on_rollback(self, forget: Callable[[], None]) -> None:
@@ -200,6 +208,7 @@ class Database:
             with contextlib.suppress(StoreError):  # a full disk may have rolled it back already
                 self.connection.execute("ROLLBACK")
         self.revision = revision
+        self.recent.clear()  # the same revisions will be of something else
         for forget in self._rolled_back:
             forget()
 

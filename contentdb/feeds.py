@@ -12,7 +12,7 @@ from contentdb.identity import verify_descriptor
 from contentdb.knowledge import Knowledge
 from contentdb.model import MIN_INTEGER, Feed, Signed
 from contentdb.names import AuthorKey, FeedId, owner_of
-from contentdb.rows import version_of
+from contentdb.rows import short_id_of, version_of
 from contentdb.settings import Limits
 from contentdb.stored import stored_descriptor
 
@@ -127,15 +127,16 @@ class Feeds:
             )
         if data is not None and (feed.sequence, version_of(signed.data)) <= (sequence, version_of(data)):
             return False
+        short_id = short_id_of(version_of(signed.data))
         self._run.execute(
             "UPDATE feeds SET signer = ?, sequence = ?, signature = ?, data = ?, listed = ?, "
-            "own = max(own, ?) WHERE key = ?",
-            (signer, feed.sequence, signed.signature, signed.data, feed.listed, own, key),
+            "own = max(own, ?), short_id = ? WHERE key = ?",
+            (signer, feed.sequence, signed.signature, signed.data, feed.listed, own, short_id, key),
         )
         # Whoever was no writer under the old list may be one now.
         self.forget_refusals(key, "not a writer of this feed")
         self._gates.pop(feed.id, None)
-        self._database.next_revision()
+        self._database.next_revision(short_id)
         self._new_descriptors += 1
         if self._new_descriptors >= PRUNE_EVERY:
             self._forget_idle()

@@ -218,7 +218,7 @@ class Intake:
             self._make_way(old, gate.key, by=version)
         if short_id in seen.parked or short_id in seen.known:
             self._known.unlearn(short_id)
-        revision = self._database.next_revision()
+        revision = self._database.next_revision(short_id)
         place = Placement(
             key, gate.key, author, revision, short_id, version, own, pinned, delivery.at, batch.source
         )

@@ -174,7 +174,14 @@ CREATE INDEX entries_by_origin ON entries (feed, origin, author) WHERE origin IS
 CREATE INDEX authors_trusted ON authors (key, own) WHERE trusted;
 """
 
-STEPS = (FIRST, SECOND, THIRD)
+# A neighbour's hello names descriptors by their short ids. Those that were stored before have none, which costs
+# a session in which nothing comes.
+FOURTH = """
+ALTER TABLE feeds ADD COLUMN short_id INTEGER;
+CREATE INDEX feeds_by_short_id ON feeds (short_id) WHERE short_id IS NOT NULL;
+"""
+
+STEPS = (FIRST, SECOND, THIRD, FOURTH)
 
 # Text for LIKE: trigrams of the columns people search. It is a copy that can be rebuilt, so it is no numbered
 # step: a database moved to an SQLite without FTS5 still opens, and gets its index back where FTS5 is there.

@@ -20,6 +20,7 @@ from contentdb.connection import Connection
 from contentdb.database import Database
 from contentdb.errors import StoreError, UsageError
 from contentdb.feeds import Feeds
+from contentdb.gains import Gains, file_gain
 from contentdb.inspection import Usage, missing_files, problems, unnamed_files, usage
 from contentdb.intake import Delivery, Fate, Intake, Outcome
 from contentdb.ledger import Ledger
@@ -50,6 +51,7 @@ class Store:
         self.subscriptions = Subscriptions(database)
         self.entries = Queries(database, self._catalogue)
         self.serving = Serving(database)
+        self.gains = Gains(database)
         self.wanting = Wanting(database, self._catalogue, self.feeds.knowledge)
         self._intake = Intake(
             database, self._catalogue, feeds=self.feeds, peers=self.peers, ledger=self.ledger, limits=limits
@@ -96,10 +98,10 @@ class Store:
     def revision(self) -> int:
         return self._database.revision
 
-    def gained(self) -> None:
-        """Say that there is more to be had here than entries tell: the last chunk of a file came."""
+    def gained(self, root: Root) -> None:
+        """Say that there is more to be had here than entries tell: the last chunk of this file came."""
         with self._database.transaction():
-            self._database.next_revision()
+            self._database.next_revision(file_gain(root))
 
     @property
     def has_full_text(self) -> bool:

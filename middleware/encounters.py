@@ -264,7 +264,7 @@ class Encounters:
 
     def _completed(self, root: Root, now: float, at: int) -> list[Outcome]:
         self._logbook.note(EnclosureReceived(root, self._store.blobs.length(root)), now, at)
-        self._store.gained()
+        self._store.gained(root)
         keys = self._wishes.file_completed(root)
         return [Deliver(due) for due in self._delivery.due(self._delivery.stored(keys), at)]
 
