@@ -174,8 +174,8 @@ CREATE INDEX entries_by_origin ON entries (feed, origin, author) WHERE origin IS
 CREATE INDEX authors_trusted ON authors (key, own) WHERE trusted;
 """
 
-# A neighbour's hello names descriptors by their short ids. Those that were stored before have none, which costs
-# a session in which nothing comes.
+# A neighbour's hello names descriptors by their short ids. Those that were stored before have none, which
+# costs a session in which nothing comes.
 FOURTH = """
 ALTER TABLE feeds ADD COLUMN short_id INTEGER;
 CREATE INDEX feeds_by_short_id ON feeds (short_id) WHERE short_id IS NOT NULL;

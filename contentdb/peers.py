@@ -1,6 +1,7 @@
 """Whom we have met: contact history by proved identity, and what each neighbour may bring in a day."""
 
 from dataclasses import dataclass
+from enum import IntEnum
 from typing import Any
 
 from contentdb.catalogue import Catalogue
@@ -9,19 +10,26 @@ from contentdb.names import Address, NodeId
 from contentdb.settings import DAY_S, Limits
 
 
+class Doubt(IntEnum):
+    """Whether a session may have missed something that a filter hid by chance."""
+
+    NONE = 0  # there was no filter
+    SLIGHT = 1  # one that hides one entry in a million
+    REAL = 2
+
+
 @dataclass(frozen=True, slots=True)
 class Peer:
     """What we remember of a node. (epoch, revision) is its own pair at the end of our last whole session.
 
-    That session asked for all subscriptions up to the key `subscriptions`. If `is_doubtful`, a filter may
-    have hidden something of theirs from it by chance.
+    That session asked for all subscriptions up to the key `subscriptions`, as well as `doubt` says.
     """
 
     node: NodeId
     epoch: str | None
     revision: int | None
     subscriptions: int
-    is_doubtful: bool
+    doubt: Doubt
     first_seen_at: int
     last_seen_at: int
     address: Address | None
@@ -47,8 +55,8 @@ _COLUMNS = "node, epoch, revision, subscriptions, is_doubtful, first_seen_at, la
 
 
 def _peer(row: tuple[Any, ...]) -> Peer:
-    node, epoch, revision, subscriptions, is_doubtful, first, last, address = row
-    return Peer(node, epoch, revision, subscriptions, bool(is_doubtful), first, last, address)
+    node, epoch, revision, subscriptions, doubt, first, last, address = row
+    return Peer(node, epoch, revision, subscriptions, Doubt(doubt), first, last, address)
 
 
 class Peers:
@@ -85,7 +93,7 @@ class Peers:
         epoch: str,
         revision: int,
         subscriptions: int = 0,
-        is_doubtful: bool = False,
+        doubt: Doubt = Doubt.NONE,
         at: int,
     ) -> None:
         """Remember the peer's pair of a session that ran to its end: until it changes, nothing is to ask."""
@@ -94,7 +102,7 @@ class Peers:
             self._run.execute(
                 "UPDATE peers SET epoch = ?, revision = ?, subscriptions = ?, is_doubtful = ?, "
                 "last_seen_at = max(last_seen_at, ?) WHERE key = ?",
-                (epoch, revision, subscriptions, is_doubtful, at, key),
+                (epoch, revision, subscriptions, doubt, at, key),
             )
 
     def allowance(self, key: int, at: int) -> Allowance:

@@ -14,6 +14,7 @@ MAX_HELLO_BYTES = 512
 MIN_NEXT_S, MAX_NEXT_S = 0.1, 3600.0
 MAX_REVISION = 2**63 - 1
 MAX_WORDS = 8
+MAX_GAINED = 16
 COMPACT_BYTES = 20
 
 _LIMITS = replace(PROTOCOL, size_bytes=MAX_HELLO_BYTES)
@@ -30,11 +31,12 @@ _CHECK_PREFIX = b"passerby epoch v1\0"
 _STEPS_S = tuple(0.1 * 2 ** (step / 4) for step in range(62))
 
 
-class Pair(NamedTuple):
-    """The state of a store: another pair means that there may be something new. Epoch "" is unknown."""
+class Claim(NamedTuple):
+    """The state of a store, as it is told: the pair, and its last gains. Epoch "" is unknown."""
 
     epoch: str
     revision: int
+    gained: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +50,7 @@ class Hello:
     next_s: float
     can: tuple[str, ...] = ()
     is_answer: bool = False
+    gained: tuple[str, ...] = ()  # short ids of the last gains, the newest last
 
     def __post_init__(self) -> None:
         if _NODE.fullmatch(self.node) is None:
@@ -62,10 +65,14 @@ class Hello:
             raise UsageError(f"next_s is 0.1 to 3600 in whole thousandths; got {self.next_s}")
         if len(self.can) > MAX_WORDS or any(_WORD.fullmatch(word) is None for word in self.can):
             raise UsageError(f"can is at most 8 words of 1 to 16 of a-z, 0-9 and -; got {self.can!r:.80}")
+        if len(self.gained) > min(MAX_GAINED, self.revision):
+            raise UsageError(f"a hello tells at most {MAX_GAINED} gains, and no more than there were")
+        if any(_EPOCH.fullmatch(gain) is None for gain in self.gained):
+            raise UsageError(f"a gain is 16 hexadecimal digits in lower case; got {self.gained!r:.80}")
 
     @property
-    def pair(self) -> Pair:
-        return Pair(self.epoch, self.revision)
+    def claim(self) -> Claim:
+        return Claim(self.epoch, self.revision, self.gained)
 
 
 def check_pair(epoch: str, revision: int) -> None:
@@ -85,12 +92,20 @@ def parse_number(text: str) -> int:
 def encode_hello(hello: Hello) -> bytes:
     seconds = f"{hello.next_s:.3f}".rstrip("0").rstrip(".")
     can = f' can="{" ".join(hello.can)}"' if hello.can else ""
+    gained = f' gained="{"".join(hello.gained)}"' if hello.gained else ""
     answer = ' answer="true"' if hello.is_answer else ""
     return (
         f'<message xmlns="urn:passerby:1" version="1"><node-id>{hello.node}</node-id>'
         f'<hello port="{hello.port}" epoch="{hello.epoch}" revision="{hello.revision}"'
-        f' next_s="{seconds}"{can}{answer}/></message>'
+        f' next_s="{seconds}"{can}{gained}{answer}/></message>'
     ).encode("ascii")
+
+
+def telling(hello: Hello, gained: tuple[str, ...]) -> Hello:
+    """The hello with as many of these gains as fit, the newest of them."""
+    room = (MAX_HELLO_BYTES - len(encode_hello(hello)) - len(' gained=""')) // 16
+    count = min(room, MAX_GAINED, hello.revision, len(gained))
+    return replace(hello, gained=gained[len(gained) - count :]) if count > 0 else hello
 
 
 # Each hello comes by broadcast, by multicast and over several interfaces, and a neighbour repeats it until
@@ -127,6 +142,7 @@ def _read(message: Element) -> Hello:
             next_s=_seconds(_required(hello, "next_s")),
             can=() if can is None else tuple(can.split(" ")),
             is_answer=hello.get("answer") is not None,
+            gained=_gained(hello.get("gained")),
         )
     except UsageError as error:
         raise RemoteError(str(error)) from None
@@ -144,6 +160,14 @@ def _required(hello: Element, name: str) -> str:
     if value is None:
         raise RemoteError(f"a hello lacks {name}")
     return value
+
+
+def _gained(text: str | None) -> tuple[str, ...]:
+    if text is None:
+        return ()
+    if not text or len(text) % 16:
+        raise RemoteError(f"gained has 16 digits for each gain, of which there is one; got {text!r:.40}")
+    return tuple(text[start : start + 16] for start in range(0, len(text), 16))
 
 
 def _seconds(text: str) -> float:

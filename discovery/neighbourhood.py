@@ -20,7 +20,7 @@ from discovery.effects import (
     NeighbourFound,
     NeighbourLost,
 )
-from discovery.hello import Hello, Pair, check_pair
+from discovery.hello import Claim, Hello, check_pair
 from discovery.schedule import HelloSchedule, HelloSettings
 from discovery.sightings import HELLO, MDNS, UNKNOWN, Known, Neighbour, Sighting, host_of
 
@@ -70,15 +70,16 @@ class Neighbourhood:
         if known is not None:
             # The common case by far, so it comes first: a neighbour says what it said before.
             sighting = known.sightings.get((HELLO, address))
-            pair = sighting.pair if sighting is not None else UNKNOWN
-            if sighting is not None and pair.revision == hello.revision and pair.epoch == hello.epoch:
+            said = sighting.claim if sighting is not None else UNKNOWN
+            is_same = said.revision == hello.revision and said.epoch == hello.epoch
+            if sighting is not None and is_same and said.gained == hello.gained:
                 sighting.heard_at = known.last_heard = now
                 sighting.until = until = now + max(MIN_LASTS_S, LOST_AFTER_HELLOS * hello.next_s)
                 if until < known.look_at:
                     self._look(known, until)
                 return []
         lasts_s = LOST_AFTER_HELLOS * hello.next_s
-        effects = self._sighted(hello.node, Sighting(HELLO, address, hello.pair, now), lasts_s, now)
+        effects = self._sighted(hello.node, Sighting(HELLO, address, hello.claim, now), lasts_s, now)
         if known is None and hello.node in self._known and not hello.is_answer:
             effects += self._answer(hello.node, source, now)
         return effects
@@ -100,8 +101,8 @@ class Neighbourhood:
         """
         if epoch:
             check_pair(epoch, revision)
-        pair = Pair(epoch, revision) if epoch else UNKNOWN
-        return self._sighted(node, Sighting(source_name, address, pair, now), lasts_s, now)
+        claim = Claim(epoch, revision) if epoch else UNKNOWN
+        return self._sighted(node, Sighting(source_name, address, claim, now), lasts_s, now)
 
     def gone(self, node: NodeId, source_name: str, now: float) -> list[Effect]:
         """This source says that the node is not there any more."""
@@ -113,9 +114,11 @@ class Neighbourhood:
             known.last_heard = now
         return self._forget(known, theirs, now)
 
-    def pair_changed(self, epoch: str, revision: int, port: int, now: float) -> list[Effect]:
+    def pair_changed(
+        self, epoch: str, revision: int, port: int, now: float, *, gained: tuple[str, ...] = ()
+    ) -> list[Effect]:
         """Our own state, first of all and whenever it changes; port 0 if we cannot be dialled."""
-        return self._schedule.pair_changed(epoch, revision, port, now)
+        return self._schedule.pair_changed(epoch, revision, port, now, gained=gained)
 
     def link_came_up(self, now: float) -> list[Effect]:
         """There may be others to hear us now than before: say hello soon, and often again."""
@@ -175,8 +178,8 @@ class Neighbourhood:
             return self._admit(node, sighting, now)
         old.heard_at = known.last_heard = now
         old.until = sighting.until
-        if sighting.pair not in (UNKNOWN, old.pair):
-            old.pair = sighting.pair
+        if sighting.claim not in (UNKNOWN, old.claim):
+            old.claim = sighting.claim
             known.stated(old, now)
         return self._report(known, now)
 

@@ -8,7 +8,7 @@ from contentdb.errors import UsageError
 from contentdb.names import NodeId
 from discovery.admission import Ration
 from discovery.effects import Effect, SendHello
-from discovery.hello import MAX_NEXT_S, MIN_NEXT_S, Hello
+from discovery.hello import MAX_NEXT_S, MIN_NEXT_S, Hello, telling
 
 JITTER = 0.1
 MIN_GAP_S = 0.1
@@ -43,6 +43,7 @@ class HelloSchedule:
         self._interval_s = settings.interval_s
         self._quick = Ration(QUICK_PER_S, QUICK_BURST)
         self._state: tuple[str, int, int] | None = None
+        self._gained: tuple[str, ...] = ()
         self._said: Hello | None = None
         self._sent_at = self._stirred_at = float("-inf")
         self.hello_at = float("inf")
@@ -59,14 +60,17 @@ class HelloSchedule:
         is_same = said is not None and (said.epoch, said.revision, said.port) == self._state
         if said is None or not is_same or said.next_s != next_s or said.is_answer != is_answer:
             epoch, revision, port = self._state
-            said = Hello(self._own, port, epoch, revision, next_s, self._settings.can, is_answer)
-            self._said = said  # a quiet node says the same all day, and whoever sends it sees that it is
+            bare = Hello(self._own, port, epoch, revision, next_s, self._settings.can, is_answer)
+            # Kept: a quiet node says the same all day, and whoever sends it sees that it is.
+            self._said = said = telling(bare, self._gained)
         return said
 
-    def pair_changed(self, epoch: str, revision: int, port: int, now: float) -> list[Effect]:
+    def pair_changed(
+        self, epoch: str, revision: int, port: int, now: float, *, gained: tuple[str, ...] = ()
+    ) -> list[Effect]:
         if self._state == (epoch, revision, port):
             return []
-        self._state = epoch, revision, port
+        self._state, self._gained = (epoch, revision, port), gained
         return self._early(now)
 
     def link_came_up(self, now: float) -> list[Effect]:

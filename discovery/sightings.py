@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from contentdb.names import Address, NodeId
 from discovery.admission import Ration
-from discovery.hello import Pair
+from discovery.hello import Claim
 
 HELLO = "hello"
 MDNS = "mdns"
@@ -40,16 +40,17 @@ class Neighbour:
     last_heard: float
     is_proved: bool
     sources: tuple[str, ...]
+    gained: tuple[str, ...] = ()  # its last gains, as it says
 
 
 class Sighting:
     """One place where a node was seen, through one source."""
 
-    __slots__ = ("address", "heard_at", "host", "pair", "source_name", "stated_at", "until")
+    __slots__ = ("address", "claim", "heard_at", "host", "source_name", "stated_at", "until")
 
-    def __init__(self, source_name: str, address: Address, pair: Pair, now: float) -> None:
+    def __init__(self, source_name: str, address: Address, claim: Claim, now: float) -> None:
         self.source_name, self.address, self.host = source_name, address, host_of(address)
-        self.pair = pair
+        self.claim = claim
         self.stated_at = self.heard_at = self.until = now
 
     @property
@@ -58,14 +59,14 @@ class Sighting:
 
 
 Place = tuple[str, Address]
-UNKNOWN = Pair("", 0)  # of a source that gives an address only
+UNKNOWN = Claim("", 0)  # of a source that gives an address only
 
 
 class Known:
     """A neighbour and all its sightings."""
 
     __slots__ = (
-        "changes", "is_changed", "last_heard", "look_at", "node", "pair", "proved_hosts", "sightings",
+        "changes", "claim", "is_changed", "last_heard", "look_at", "node", "proved_hosts", "sightings",
         "since", "speaker", "strays",
     )  # fmt: skip
 
@@ -74,7 +75,7 @@ class Known:
         self.since = self.last_heard = now
         self.sightings: dict[Place, Sighting] = {}
         self.proved_hosts: set[str] = set()
-        self.pair = UNKNOWN
+        self.claim = UNKNOWN
         self.speaker: Sighting | None = None
         self.is_changed = False
         self.changes = Ration(CHANGES_PER_S, CHANGES_BURST)
@@ -91,7 +92,7 @@ class Known:
     def stated(self, sighting: Sighting, now: float) -> None:
         """A place is new or says another pair than it did."""
         sighting.stated_at = now
-        if sighting.pair == self.pair:
+        if sighting.claim == self.claim:
             self.speaker = self.speaker or sighting
         elif self._best() is sighting or (sighting.source_name == HELLO and self.strays.take(now)):
             self._adopt(sighting)
@@ -121,7 +122,7 @@ class Known:
     def settle(self) -> None:
         """Believe the best place again, whoever spoke last."""
         best = self._best()
-        if best.pair not in (self.pair, UNKNOWN):
+        if best.claim not in (self.claim, UNKNOWN):
             self._adopt(best)
         else:
             self.speaker = best
@@ -144,8 +145,9 @@ class Known:
         return Neighbour(
             node=self.node,
             addresses=tuple(dict.fromkeys(self._addresses()))[:MAX_ADDRESSES],
-            epoch=self.pair.epoch,
-            revision=self.pair.revision,
+            epoch=self.claim.epoch,
+            revision=self.claim.revision,
+            gained=self.claim.gained,
             since=self.since,
             last_heard=self.last_heard,
             is_proved=self.is_proved,
@@ -160,10 +162,10 @@ class Known:
 
     def _best(self) -> Sighting:
         def authority(s: Sighting) -> tuple[bool, bool, bool, float, str]:
-            has_pair, is_hello = s.pair != UNKNOWN, s.source_name == HELLO
+            has_pair, is_hello = s.claim != UNKNOWN, s.source_name == HELLO
             return has_pair, s.host in self.proved_hosts, is_hello, s.stated_at, s.address
 
         return max(self.sightings.values(), key=authority)
 
     def _adopt(self, sighting: Sighting) -> None:
-        self.pair, self.speaker, self.is_changed = sighting.pair, sighting, True
+        self.claim, self.speaker, self.is_changed = sighting.claim, sighting, True

@@ -1,7 +1,6 @@
 """The sessions of a node at work: streams and what is said in them, in both roles."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import TypeAlias
 
 from contentdb.arrivals import Arrival
@@ -9,6 +8,7 @@ from contentdb.errors import RemoteError
 from contentdb.identity import NodeSecret
 from contentdb.intake import Outcome as Taken
 from contentdb.names import Address, NodeId, Root
+from contentdb.peers import Doubt
 from contentdb.store import Store
 from discovery.effects import Effect as DiscoveryEffect
 from discovery.neighbourhood import Neighbourhood
@@ -28,7 +28,6 @@ from middleware.logbook import (
     EnclosureReceived,
     EntryReceived,
     Logbook,
-    SessionEnded,
     SessionRefused,
     short_version,
 )
@@ -56,7 +55,6 @@ from transport.solicitation.streams import (
 
 Outcome: TypeAlias = Effect | DiscoveryEffect
 TURN_AGAIN_S = 5
-TALLIED = ("entries", "useless_entries", "chunks", "false_positives", "withheld")
 
 
 class Encounters:
@@ -163,26 +161,18 @@ class Encounters:
     def _end(self, session: Session, now: float, at: int) -> None:
         if self.sessions.remove(session.number) is None:
             return
-        stream = session.stream
-        peer = stream.peer or session.claimed or ""
-        fact = SessionEnded(
-            peer, session.role, session.reason or "cut", round(now - session.began, 6),
-            stream.bytes_in, stream.bytes_out,
-        )  # fmt: skip
-        if isinstance(stream, ClientStream):
-            stream.lost()
-            tally = stream.tally
-            moved = {name: getattr(tally, name) for name in TALLIED}
-            fact = replace(fact, useful_bytes=tally.entry_bytes + tally.chunk_bytes, **moved)
+        if isinstance(session.stream, ClientStream):
+            session.stream.lost()
+        fact = session.fact(now)
         self._logbook.note(fact, now, at)
         if session.claimed is not None:
-            known = self._store.peers.get(session.claimed)
             self._sync.session_ended(
                 session.claimed,
+                session.address,
+                is_proved=session.stream.peer == session.claimed,
                 is_whole=session.is_whole,
                 has_gained=fact.entries > 0 or fact.chunks > 0,
                 retry_s=session.retry_s,
-                peer=known,
                 now=now,
                 asked_for=session.asked_for,
             )
@@ -205,8 +195,8 @@ class Encounters:
                     out += self._completed(root, now, at)
                 case FeedsFound(descriptors):
                     out.append(FeedsDiscovered(descriptors, session.stream.peer or NodeId("")))
-                case Finished(pair, is_exact):
-                    self._finished(session, pair, is_exact, at)
+                case Finished(pair, doubt):
+                    self._finished(session, pair, doubt, at)
                 case ClientDone(hello):
                     self._client_done(session, hello, at)
                 case SessionRejected(reason, retry_s):
@@ -268,7 +258,7 @@ class Encounters:
         keys = self._wishes.file_completed(root)
         return [Deliver(due) for due in self._delivery.due(self._delivery.stored(keys), at)]
 
-    def _finished(self, session: Session, pair: tuple[str, int], is_exact: bool, at: int) -> None:
+    def _finished(self, session: Session, pair: tuple[str, int], doubt: Doubt, at: int) -> None:
         session.is_whole, session.reason = True, "done"
         session.asked_for = self._wishes.downloads.version
         assert session.stream.peer is not None
@@ -277,7 +267,7 @@ class Encounters:
             epoch=pair[0],
             revision=pair[1],
             subscriptions=self._wishes.interest.newest_subscription,
-            is_doubtful=not is_exact,
+            doubt=doubt,
             at=at,
         )
 
@@ -295,6 +285,6 @@ class Encounters:
                 epoch=hello.epoch,
                 revision=hello.revision,
                 subscriptions=peer.subscriptions if has_seen else newest,
-                is_doubtful=has_seen and peer.is_doubtful,
+                doubt=peer.doubt if has_seen else Doubt.NONE,
                 at=at,
             )

@@ -15,7 +15,7 @@ from contentdb.names import Address
 from contentdb.store import Store
 from contentdb.subscriptions import Subscription
 from discovery.effects import AnswerHello, NeighbourChanged, NeighbourFound, NeighbourLost, SendHello
-from discovery.hello import Hello
+from discovery.hello import Claim, Hello
 from discovery.neighbourhood import Neighbourhood
 from discovery.schedule import HelloSettings
 from discovery.sightings import Neighbour
@@ -58,7 +58,9 @@ class Node:
         self.id = secret.node_id
         self.store, self.logbook = store, logbook
         self.neighbourhood = Neighbourhood(self.id, hello_settings(settings), rng)
-        self._sync = Synchroniser(rng, max_sessions=settings.sessions.clients)
+        self._sync = Synchroniser(
+            rng, store.peers.get, store.gains.has_seen, max_sessions=settings.sessions.clients
+        )
         self.delivery = Delivery(store)
         self.wishes = Wishes(store, self.delivery)
         self._encounters = Encounters(
@@ -207,16 +209,15 @@ class Node:
         pair = (self.store.epoch, self.store.revision)
         if pair != self._announced:
             self._announced = pair
-            effects += self.neighbourhood.pair_changed(*pair, self._port, now)
+            gained = self.store.gains.recent()
+            effects += self.neighbourhood.pair_changed(*pair, self._port, now, gained=gained)
         out = [mapped for effect in effects for mapped in self._mapped(effect, now, at)]
         interest = self.wishes.interest
         interest.downloads_version = self.wishes.downloads.version
         considered = (interest.newest_subscription, interest.downloads_version, interest.discoveries)
         if considered != self._considered:
             self._considered = considered
-            near = (neighbour.node for neighbour in self.neighbourhood.neighbours())
-            peers = {node: peer for node in near if (peer := self.store.peers.get(node)) is not None}
-            self._sync.interest_changed(interest, peers, now)
+            self._sync.interest_changed(interest, now)
         out += [self._encounters.dial(dial, now) for dial in self._sync.dials(now)]
         return out
 
@@ -241,6 +242,5 @@ class Node:
         return []
 
     def _seen(self, neighbour: Neighbour, now: float) -> None:
-        peer = self.store.peers.get(neighbour.node)
-        pair = (neighbour.epoch, neighbour.revision)
-        self._sync.neighbour_seen(neighbour.node, neighbour.addresses, pair, peer=peer, now=now)
+        claim = Claim(neighbour.epoch, neighbour.revision, neighbour.gained)
+        self._sync.neighbour_seen(neighbour.node, neighbour.addresses, claim, now)

@@ -1,17 +1,20 @@
 """The sessions of a node: who is admitted, and whose time is up."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from contentdb.names import Address, NodeId
 from middleware.config import SessionSettings
+from middleware.logbook import SessionEnded
 from transport.messages import Reject
 from transport.solicitation.streams import ClientStream, ServerStream
 
 MAX_HALF_OPEN = 8
 # A rate is judged over this long, so that one slow moment is not a slow peer.
 RATE_OVER_S = 10.0
+
+TALLIED = ("entries", "useless_entries", "chunks", "false_positives", "withheld")
 
 Stream: TypeAlias = ClientStream | ServerStream
 
@@ -38,6 +41,19 @@ class Session:
     @property
     def role(self) -> str:
         return "client" if isinstance(self.stream, ClientStream) else "server"
+
+    def fact(self, now: float) -> SessionEnded:
+        """What the logbook keeps of it, now that it is over."""
+        stream, peer = self.stream, self.stream.peer or self.claimed or ""
+        fact = SessionEnded(
+            peer, self.role, self.reason or "cut", round(now - self.began, 6),
+            stream.bytes_in, stream.bytes_out,
+        )  # fmt: skip
+        if isinstance(stream, ServerStream):
+            return fact
+        tally = stream.tally
+        moved = {name: getattr(tally, name) for name in TALLIED}
+        return replace(fact, useful_bytes=tally.entry_bytes + tally.chunk_bytes, **moved)
 
 
 class Sessions:

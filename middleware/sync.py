@@ -1,24 +1,32 @@
 """Decides whom to solicit next: only somebody who can help, and not everybody at once.
 
 A session is worth its cost when the neighbour's (epoch, revision) is another than at the end of our last
-whole session, when a subscription is newer than that, or when a download is unfinished that it may help with.
-In every other case a contact costs no byte beyond the hellos.
+whole session and it does not only name gains that we know, when a subscription is newer than that, or when a
+download is unfinished that it may help with. In every other case a contact costs no byte beyond the hellos.
+
+What a hello says is a claim that anybody can forge. A claim may cause a dial, at a bounded rate, and is
+remembered until then: a later one that promises nothing does not call the dial off, only what we gained does.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from random import Random
 
 from contentdb.names import Address, NodeId
-from contentdb.peers import Peer
+from contentdb.peers import Doubt, Peer
+from discovery.hello import Claim
+from middleware.backoff import FIRST_BACKOFF_S, MAX_BACKOFF_S, Backoff
 
 # A revision that twenty neighbours see at once must not bring twenty dials at once.
 CROWD_WAIT_S = 0.02
 MAX_CROWD_WAIT_S = 2.0
-FIRST_BACKOFF_S, MAX_BACKOFF_S = 1.0, 300.0
 # A hello is only a claim; a neighbour whose claims change all the time is dialled no oftener than this.
 LEAST_BETWEEN_S = 0.2
+# Nor one whose claims came to nothing again and again, which takes a forger. Real news wait so long at most.
+MAX_VAIN_S = 30.0
+# What another session is about to bring is waited for so long, looked at so often. It may bring nothing.
+HOPE_S, LOOK_S = 1.0, 0.1
 
 
 class Reason(StrEnum):
@@ -40,15 +48,16 @@ class Sight:
     """A neighbour as its hellos show it, and how it went with it."""
 
     addresses: tuple[Address, ...]
-    pair: tuple[str, int]
+    claim: Claim
     due: float | None = None  # when to dial; None: nothing to gain
+    hoped_until: float = 0.0  # until then somebody else may bring it first
+    promised: Claim | None = None  # what made us want to dial
     reason: Reason = Reason.NEW
     failures: int = 0
+    vain: int = 0  # sessions in a row that a claim caused and that found its pair unchanged
+    before: tuple[str | None, int | None] = (None, None)  # its pair as we knew it when we dialled
     not_before: float = 0.0
-    tried: int = 0  # which of its addresses comes next
-    lacks: tuple[tuple[str, int], int] | None = (
-        None  # its pair and our downloads when it had nothing for them
-    )
+    lacks: tuple[Claim, int] | None = None  # its claim and our downloads when it had nothing for them
 
 
 @dataclass(slots=True)
@@ -62,105 +71,110 @@ class Interest:
 
 
 class Synchroniser:
-    def __init__(self, rng: Random, *, max_sessions: int = 3) -> None:
-        self._rng = rng
+    """`peer_of` says what we know of a node from sessions, `has_seen` whether we know all of these gains."""
+
+    def __init__(
+        self,
+        rng: Random,
+        peer_of: Callable[[NodeId], Peer | None],
+        has_seen: Callable[[tuple[str, ...]], bool],
+        *,
+        max_sessions: int = 3,
+    ) -> None:
+        self._rng, self._peer_of, self._has_seen = rng, peer_of, has_seen
         self._max_sessions = max_sessions
         self._sights: dict[NodeId, Sight] = {}
+        self._backoff = Backoff(rng)
         self._interest = Interest()
         self._discovered: dict[NodeId, int] = {}
         # Apart from the sights: a session may outlast the sight of its peer, and there is one for each peer.
-        self._in_session: set[NodeId] = set()
+        self._in_session: dict[NodeId, Claim] = {}  # with what each promised
         self._next_due: float | None = None  # None: it must be looked up; a node asks after every event
 
     # -- inputs
 
-    def neighbour_seen(
-        self,
-        node: NodeId,
-        addresses: tuple[Address, ...],
-        pair: tuple[str, int],
-        *,
-        peer: Peer | None,
-        now: float,
-    ) -> None:
+    def neighbour_seen(self, node: NodeId, addresses: tuple[Address, ...], claim: Claim, now: float) -> None:
         """A neighbour was found, or says something else than before."""
         sight = self._sights.get(node)
         if sight is None:
-            sight = self._sights[node] = Sight(addresses, pair)
-        sight.addresses, sight.pair = addresses, pair
-        self._consider(node, sight, peer, now)
+            sight = self._sights[node] = Sight(addresses, claim)
+        sight.addresses, sight.claim = addresses, claim
+        self._consider(node, sight, now)
 
     def neighbour_lost(self, node: NodeId) -> None:
         self._sights.pop(node, None)
         self._discovered.pop(node, None)
         self._next_due = None
 
-    def interest_changed(self, interest: Interest, peers: dict[NodeId, Peer], now: float) -> None:
+    def interest_changed(self, interest: Interest, now: float) -> None:
         """Another subscription, download or discovery; everybody in range is considered again."""
         self._interest = interest
         for node, sight in sorted(self._sights.items()):
-            self._consider(node, sight, peers.get(node), now)
-
-    def session_opened(self, node: NodeId) -> None:
-        self._in_session.add(node)
-        self._next_due = None
-        sight = self._sights.get(node)
-        if sight is not None:
-            sight.due = None
+            self._consider(node, sight, now)
 
     def session_ended(
         self,
         node: NodeId,
+        address: Address,
         *,
         is_whole: bool,
+        is_proved: bool = True,
         has_gained: bool = False,
-        retry_s: float | None,
-        peer: Peer | None,
+        retry_s: float | None = None,
         now: float,
         asked_for: int | None = None,
     ) -> None:
         """Over, for better or worse. `retry_s` is what a peer that rejected us asked for.
 
-        `asked_for` is the version of our downloads when the last question was asked; now if not given.
+        `is_proved`: the right node answered there. `asked_for` is the version of our downloads when the last
+        question was asked; now if not given.
         """
-        self._in_session.discard(node)
+        self._in_session.pop(node, None)
         self._next_due = None
+        if is_proved:
+            self._backoff.succeeded(address)
+        else:
+            self._backoff.failed(address, now)
         sight = self._sights.get(node)
         if sight is None:
             return
         if is_whole:
-            sight.failures, sight.not_before = 0, now + LEAST_BETWEEN_S
             version = self._interest.downloads_version if asked_for is None else asked_for
-            sight.lacks = (sight.pair, version)
+            sight.failures, sight.lacks = 0, (sight.claim, version)
             self._discovered[node] = self._interest.discoveries
-        else:
+            is_vain = sight.reason is Reason.NEW and not has_gained and sight.before == self._pair(node)
+            sight.vain = min(sight.vain + 1, 16) if is_vain else 0
+            sight.not_before = now + min(LEAST_BETWEEN_S * 2**sight.vain, MAX_VAIN_S)
+        elif is_proved:
             # A link that breaks again and again, but brings something each time, is worth the next try.
             sight.failures = 1 if has_gained else sight.failures + 1
-            sight.tried += 1
             backoff = min(FIRST_BACKOFF_S * 2 ** (sight.failures - 1), MAX_BACKOFF_S)
             wait_s = retry_s if retry_s is not None else backoff
             sight.not_before = now + wait_s * self._rng.uniform(1.0, 1.2)
-        self._consider(node, sight, peer, now)
+        self._consider(node, sight, now)
 
     # -- outputs
 
     def dials(self, now: float) -> list[Dial]:
-        """Whom to dial at this moment, the longest overdue first, as many as there is room for."""
+        """Whom to dial at this moment, as many as there is room for.
+
+        Those whom a handshake has proved come first, then those at addresses that failed least, then the
+        longest overdue: strangers who only claim to be there keep nobody waiting who is.
+        """
         if now < self.next_timer():
             return []
-        room = self._max_sessions - len(self._in_session)
         self._next_due = None
-        due = sorted(
-            (sight.due, node)
-            for node, sight in self._sights.items()
-            if sight.due is not None and sight.due <= now and sight.addresses and node not in self._in_session
-        )
-        chosen = []
-        for _, node in due[: max(room, 0)]:
-            sight = self._sights[node]
-            sight.due = None
-            self._in_session.add(node)
-            chosen.append(Dial(node, sight.addresses[sight.tried % len(sight.addresses)], sight.reason))
+        due = []
+        for node, sight in self._sights.items():
+            is_due = sight.due is not None and sight.due <= now
+            if is_due and sight.addresses and node not in self._in_session:
+                address = self._address(sight)
+                due.append((self._peer_of(node) is None, self._backoff.failures(address), sight.due, node))
+        chosen: list[Dial] = []
+        for _, _, _, node in sorted(due):
+            if len(self._in_session) >= self._max_sessions:
+                break
+            chosen += self._dial(node, self._sights[node], now)
         return chosen
 
     def next_timer(self) -> float:
@@ -175,31 +189,84 @@ class Synchroniser:
                 if sight.due is not None and sight.addresses and node not in self._in_session:
                     yield sight.due
 
+    def _dial(self, node: NodeId, sight: Sight, now: float) -> list[Dial]:
+        """Dial, unless what was promised has come from somebody else meanwhile, or the address must rest."""
+        reason, address = self._standing_reason(node, sight), self._address(sight)
+        if reason is None:
+            sight.due = sight.promised = None
+            return []
+        if self._backoff.until(address) > now:
+            sight.due = self._backoff.until(address)
+            return []
+        if reason is Reason.NEW and now < sight.hoped_until and self._is_on_its_way(node, sight.claim):
+            sight.due = now + LOOK_S
+            return []
+        sight.due = sight.promised = None
+        sight.reason, sight.before = reason, self._pair(node)
+        self._in_session[node] = sight.claim
+        return [Dial(node, address, reason)]
+
+    def _address(self, sight: Sight) -> Address:
+        """The first that did not fail, else the one whose rest is over first."""
+        return min(sight.addresses, key=self._backoff.until)
+
     # -- decisions
 
-    def _consider(self, node: NodeId, sight: Sight, peer: Peer | None, now: float) -> None:
+    def _consider(self, node: NodeId, sight: Sight, now: float) -> None:
         self._next_due = None
-        reason = self._reason(node, sight, peer)
-        if reason is None or node in self._in_session:
-            sight.due = None
+        reason = None if node in self._in_session else self._standing_reason(node, sight)
+        if reason is None:
+            sight.due = sight.promised = None
             return
         sight.reason = reason
         if sight.due is None:
-            sight.due = max(now + self._wait(reason), sight.not_before)
+            sight.promised = sight.claim
+            sight.due = max(now + self._wait(), sight.not_before)
+            sight.hoped_until = sight.due + HOPE_S
 
-    def _reason(self, node: NodeId, sight: Sight, peer: Peer | None) -> Reason | None:
-        interest = self._interest
-        if interest.newest_subscription:
-            if peer is None or peer.subscriptions < interest.newest_subscription:
-                return Reason.SUBSCRIPTION if peer is not None else Reason.NEW
-            if sight.pair != (peer.epoch, peer.revision):
+    def _standing_reason(self, node: NodeId, sight: Sight) -> Reason | None:
+        """Why to dial: because of what it says now, or of what it said when we decided to."""
+        reason = self._reason(node, sight, sight.claim)
+        if reason is None and sight.promised not in (None, sight.claim):
+            assert sight.promised is not None
+            return self._reason(node, sight, sight.promised)
+        return reason
+
+    def _reason(self, node: NodeId, sight: Sight, claim: Claim) -> Reason | None:
+        interest, peer = self._interest, self._peer_of(node)
+        if interest.newest_subscription and not self._is_covered(claim, peer):
+            if peer is None or peer.subscriptions >= interest.newest_subscription:
                 return Reason.NEW
-            if interest.downloads and sight.lacks != (sight.pair, interest.downloads_version):
-                return Reason.DOWNLOAD
+            return Reason.SUBSCRIPTION
+        if interest.downloads and sight.lacks != (claim, interest.downloads_version):
+            return Reason.DOWNLOAD
         if interest.discoveries > self._discovered.get(node, 0):
             return Reason.DISCOVERY
         return None
 
-    def _wait(self, reason: Reason) -> float:
+    def _is_on_its_way(self, node: NodeId, claim: Claim) -> bool:
+        """Whether all that is new there was also promised by those whom we are asking just now."""
+        coming = frozenset(gain for other in self._in_session.values() for gain in other.gained)
+        return bool(coming) and self._is_covered(claim, self._peer_of(node), coming)
+
+    def _is_covered(self, claim: Claim, peer: Peer | None, coming: frozenset[str] = frozenset()) -> bool:
+        """Whether we have seen all that the neighbour says it has, or it is coming."""
+        if peer is not None and peer.epoch and peer.subscriptions >= self._interest.newest_subscription:
+            if not claim.epoch:
+                return True  # of a source that only knows where it is; one session is enough
+            more = claim.revision - (peer.revision or 0) if peer.epoch == claim.epoch else claim.revision
+            if more <= 0:
+                return True
+            if more <= len(claim.gained) and peer.doubt < Doubt.REAL:
+                return self._has_seen(tuple(gain for gain in claim.gained[-more:] if gain not in coming))
+        # All that it ever gained: then it does not matter whether we have met, nor when we subscribed.
+        is_all = bool(claim.epoch) and claim.revision == len(claim.gained)
+        return is_all and self._has_seen(tuple(gain for gain in claim.gained if gain not in coming))
+
+    def _pair(self, node: NodeId) -> tuple[str | None, int | None]:
+        peer = self._peer_of(node)
+        return (None, None) if peer is None else (peer.epoch, peer.revision)
+
+    def _wait(self) -> float:
         crowd = len(self._sights) - 1
         return self._rng.uniform(0, min(CROWD_WAIT_S * crowd, MAX_CROWD_WAIT_S)) if crowd > 0 else 0.0

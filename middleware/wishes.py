@@ -85,7 +85,7 @@ class Wishes:
     def plan(self, node: NodeId) -> Plan:
         """What to ask of this peer, given what we have seen of it before."""
         peer = self._store.peers.get(node)
-        seen = 0 if peer is None or peer.is_doubtful else peer.subscriptions
+        seen = 0 if peer is None or peer.doubt else peer.subscriptions
         wants: dict[tuple[str, str], Want] = {}
         for subscription in self._store.subscriptions.all():
             wants[subscription.feed, subscription.selector] = Want(

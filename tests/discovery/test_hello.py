@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from contentdb.errors import RemoteError, UsageError
 from contentdb.names import NodeId
 from discovery.hello import (
+    MAX_GAINED,
     MAX_HELLO_BYTES,
     CompactHello,
     Hello,
@@ -22,6 +23,7 @@ from discovery.hello import (
     decode_hello,
     encode_compact_hello,
     encode_hello,
+    telling,
 )
 
 VECTORS: dict[str, Any] = json.loads(
@@ -41,10 +43,12 @@ hellos = st.builds(
     can=st.lists(st.from_regex(r"[a-z0-9-]{1,16}", fullmatch=True), max_size=8).map(tuple),
     is_answer=st.booleans(),
 )
+gains = st.lists(st.text(hexadecimal, min_size=16, max_size=16), max_size=20).map(tuple)
 
 
 def hello_of(fields: dict[str, Any]) -> Hello:
-    return Hello(**{**fields, "can": tuple(fields["can"])})
+    gained = tuple(fields.get("gained", ()))
+    return Hello(**{**fields, "can": tuple(fields["can"]), "gained": gained})
 
 
 @given(hellos)
@@ -52,6 +56,16 @@ def test_what_is_said_is_heard(hello: Hello) -> None:
     datagram = encode_hello(hello)
     assert len(datagram) <= MAX_HELLO_BYTES
     assert decode_hello(datagram) == hello
+
+
+@given(hellos, gains)
+def test_as_many_gains_are_told_as_fit_and_the_newest_of_them(hello: Hello, gained: tuple[str, ...]) -> None:
+    told = telling(hello, gained)
+    datagram = encode_hello(told)
+    assert len(datagram) <= MAX_HELLO_BYTES and decode_hello(datagram) == told
+    assert told.gained == gained[len(gained) - len(told.gained) :]
+    is_all = len(told.gained) == min(len(gained), MAX_GAINED, hello.revision)
+    assert is_all or len(datagram) + 16 + len(' gained=""') > MAX_HELLO_BYTES
 
 
 @pytest.mark.parametrize("vector", VECTORS["hellos"], ids=lambda vector: vector["name"])

@@ -1,13 +1,9 @@
 """Nodes meet in a simulated world, with the product's own cores."""
 
-from random import Random
-
-from contentdb.names import Address, NodeId
 from evaluation.simulator.contacts import Contact, changes
 from evaluation.simulator.radio import Air
 from evaluation.simulator.world import World
 from middleware.logbook import EntryDelivered, EntryPublished
-from middleware.sync import Interest, Synchroniser
 
 
 def test_an_entry_reaches_a_node_its_author_never_met() -> None:
@@ -108,19 +104,6 @@ def test_a_file_that_its_reader_publishes_itself_is_waited_for_no_longer() -> No
     assert sorted(bob.delivered(feed.id)) == sorted([entry.id, own.id])
 
 
-def test_a_peer_that_is_lost_and_found_during_a_session_is_not_dialled_twice() -> None:
-    sync = Synchroniser(Random(1))
-    interest, node, address = Interest(newest_subscription=1), NodeId("aa"), Address("ip:10.0.0.1:4747")
-    sync.interest_changed(interest, {}, 0.0)
-    sync.neighbour_seen(node, (address,), ("e", 1), peer=None, now=0.0)
-    assert len(sync.dials(1.0)) == 1
-    sync.neighbour_lost(node)
-    sync.neighbour_seen(node, (address,), ("e", 2), peer=None, now=2.0)
-    assert sync.dials(3.0) == [] and sync.next_timer() == float("inf")
-    sync.session_ended(node, is_whole=True, retry_s=None, peer=None, now=4.0)
-    assert len(sync.dials(5.0)) == 1
-
-
 def test_a_selector_keeps_away_what_it_does_not_match() -> None:
     world = World(seed=5)
     alice, bob = world.add_nodes("alice", "bob")
@@ -162,24 +145,6 @@ def test_the_same_seed_gives_the_same_history() -> None:
         return [line for node in nodes for line in node.core.logbook.take_lines()]
 
     assert history(9) == history(9) != history(10)
-
-
-def test_a_crowd_that_holds_the_same_falls_silent() -> None:
-    world = World(seed=8)
-    nodes = world.add_nodes(*(f"node{number}" for number in range(8)))
-    feed = nodes[0].create_feed("news")
-    for node in nodes:
-        node.subscribe(feed.id)
-    for one in nodes:
-        for two in nodes:
-            if one.name < two.name:
-                world.connect(one, two)
-    entry = nodes[0].publish(feed.id, "news")
-    world.run(120)
-    assert all(entry.id in node.delivered(feed.id) for node in nodes)
-    opened = world.streams_opened
-    world.run(300)
-    assert world.streams_opened == opened
 
 
 def test_a_node_notes_what_it_publishes_and_what_its_apps_are_given() -> None:

@@ -1,23 +1,44 @@
 """Whom to dial, and above all whom not."""
 
+from itertools import pairwise
 from random import Random
 
 from contentdb.names import Address, NodeId
-from contentdb.peers import Peer
-from middleware.sync import FIRST_BACKOFF_S, MAX_CROWD_WAIT_S, Interest, Reason, Synchroniser
+from contentdb.peers import Doubt, Peer
+from discovery.hello import Claim
+from middleware.backoff import FIRST_BACKOFF_S
+from middleware.sync import HOPE_S, MAX_CROWD_WAIT_S, MAX_VAIN_S, Interest, Reason, Synchroniser
 
 ANN, BEN = NodeId("a" * 40), NodeId("b" * 40)
-PAIR = ("e" * 16, 5)
+EPOCH = "e" * 16
+PAIR = Claim(EPOCH, 5)
 HOST = (Address("ip:192.0.2.1:4000"),)
+OTHER_HOST = (Address("ip:192.0.2.2:4000"),)
+SONG, TALE = "1" * 16, "2" * 16
 
 
-def peer(node: NodeId = ANN, pair: tuple[str, int] = PAIR, subscriptions: int = 1) -> Peer:
-    return Peer(node, *pair, subscriptions, False, 0, 0, None)
+class Memory:
+    """What a store would know."""
+
+    def __init__(self) -> None:
+        self.peers: dict[NodeId, Peer] = {}
+        self.gains: set[str] = set()
+
+    def met(
+        self, node: NodeId = ANN, pair: Claim = PAIR, subscriptions: int = 1, doubt: Doubt = Doubt.NONE
+    ) -> None:
+        self.peers[node] = Peer(node, pair.epoch, pair.revision, subscriptions, doubt, 0, 0, None)
+
+    def has_seen(self, gains: tuple[str, ...]) -> bool:
+        return self.gains.issuperset(gains)
 
 
-def interested(max_sessions: int = 3, **interest: int) -> Synchroniser:
-    sync = Synchroniser(Random(1), max_sessions=max_sessions)
-    sync.interest_changed(Interest(**{"newest_subscription": 1, **interest}), {}, 0.0)
+def interested(
+    memory: Memory | None = None, max_sessions: int = 3, interest: Interest | None = None
+) -> Synchroniser:
+    memory = memory or Memory()
+    sync = Synchroniser(Random(1), memory.peers.get, memory.has_seen, max_sessions=max_sessions)
+    sync.interest_changed(interest or Interest(newest_subscription=1), 0.0)
     return sync
 
 
@@ -27,89 +48,226 @@ def reasons(sync: Synchroniser, now: float = 10.0) -> list[Reason]:
 
 def test_a_stranger_is_dialled_once_somebody_here_wants_something() -> None:
     sync = interested()
-    sync.neighbour_seen(ANN, HOST, PAIR, peer=None, now=0.0)
+    sync.neighbour_seen(ANN, HOST, PAIR, 0.0)
     assert reasons(sync) == [Reason.NEW] and reasons(sync, 20.0) == []
-    nobody = interested(newest_subscription=0)
-    nobody.neighbour_seen(ANN, HOST, PAIR, peer=None, now=0.0)
+    nobody = interested(interest=Interest())
+    nobody.neighbour_seen(ANN, HOST, PAIR, 0.0)
     assert reasons(nobody) == [] and nobody.next_timer() == float("inf")
 
 
 def test_a_pair_that_we_have_seen_is_not_dialled() -> None:
-    sync = interested()
-    sync.neighbour_seen(ANN, HOST, PAIR, peer=peer(), now=0.0)
+    memory = Memory()
+    memory.met()
+    sync = interested(memory)
+    sync.neighbour_seen(ANN, HOST, PAIR, 0.0)
     assert reasons(sync) == []
-    sync.neighbour_seen(ANN, HOST, ("e" * 16, 6), peer=peer(), now=1.0)
+    sync.neighbour_seen(ANN, HOST, Claim(EPOCH, 4), 1.0)  # late, or forged
+    assert reasons(sync) == []
+    sync.neighbour_seen(ANN, HOST, Claim(EPOCH, 6), 2.0)
     assert reasons(sync) == [Reason.NEW]
 
 
 def test_another_epoch_is_new_whatever_its_revision() -> None:
-    sync = interested()
-    sync.neighbour_seen(ANN, HOST, ("f" * 16, 5), peer=peer(), now=0.0)
+    memory = Memory()
+    memory.met()
+    sync = interested(memory)
+    sync.neighbour_seen(ANN, HOST, Claim("f" * 16, 5), 0.0)
     assert reasons(sync) == [Reason.NEW]
 
 
+def test_gains_that_we_know_are_no_reason_and_one_that_we_do_not_know_is() -> None:
+    memory = Memory()
+    memory.met()
+    memory.gains = {SONG}
+    sync = interested(memory)
+    sync.neighbour_seen(ANN, HOST, Claim(EPOCH, 6, (TALE, SONG)), 0.0)  # the tale we have seen there
+    assert reasons(sync) == []
+    sync.neighbour_seen(ANN, HOST, Claim(EPOCH, 7, (SONG, TALE)), 1.0)
+    assert reasons(sync) == [Reason.NEW]
+
+
+def test_gains_say_nothing_if_some_are_not_named_or_the_last_session_was_doubtful() -> None:
+    memory = Memory()
+    memory.gains = {SONG}
+    memory.met(ANN, PAIR)
+    memory.met(BEN, PAIR, doubt=Doubt.REAL)
+    sync = interested(memory)
+    sync.neighbour_seen(ANN, HOST, Claim(EPOCH, 7, (SONG,)), 0.0)
+    sync.neighbour_seen(BEN, HOST, Claim(EPOCH, 6, (SONG,)), 0.0)
+    assert reasons(sync) == [Reason.NEW, Reason.NEW]
+
+
+def test_who_names_all_it_ever_gained_need_not_have_been_met() -> None:
+    memory = Memory()
+    memory.gains = {SONG}
+    sync = interested(memory)
+    sync.neighbour_seen(ANN, HOST, Claim(EPOCH, 1, (SONG,)), 0.0)
+    sync.neighbour_seen(BEN, HOST, Claim(EPOCH, 0), 0.0)
+    assert reasons(sync) == []
+    sync.interest_changed(Interest(newest_subscription=2), 1.0)
+    assert reasons(sync) == []
+
+
+def test_a_dial_is_dropped_when_somebody_else_brought_what_was_promised() -> None:
+    memory = Memory()
+    memory.met()
+    sync = interested(memory)
+    sync.neighbour_seen(BEN, HOST, Claim(EPOCH, 0), 0.0)  # so that dials wait a moment
+    sync.neighbour_seen(ANN, HOST, Claim(EPOCH, 6, (SONG,)), 0.0)
+    memory.gains = {SONG}
+    assert reasons(sync) == [] and sync.next_timer() == float("inf")
+
+
+def test_what_another_session_is_to_bring_is_waited_for_but_not_long() -> None:
+    memory = Memory()
+    memory.met(ANN)
+    memory.met(BEN)
+    sync = interested(memory)
+    for node in (ANN, BEN):
+        sync.neighbour_seen(node, HOST, Claim(EPOCH, 6, (SONG,)), 0.0)
+    (first,) = sync.dials(0.1)
+    assert sync.dials(0.3) == []
+    (second,) = sync.dials(0.1 + HOPE_S)
+    assert {first.node, second.node} == {ANN, BEN}
+
+
+def test_a_forged_hello_does_not_call_off_a_dial() -> None:
+    memory = Memory()
+    memory.met()
+    sync = interested(memory)
+    sync.neighbour_seen(ANN, HOST, Claim(EPOCH, 6, (SONG,)), 0.0)
+    sync.neighbour_seen(ANN, HOST, PAIR, 0.0)
+    assert reasons(sync) == [Reason.NEW]
+
+
+def test_claims_that_come_to_nothing_are_believed_less_often_and_real_ones_again() -> None:
+    memory = Memory()
+    memory.met()
+    sync = interested(memory)
+    now, dials = 0.0, 0
+    for number in range(600):  # one forged claim a second
+        sync.neighbour_seen(ANN, HOST, Claim(EPOCH, 100 + number), now)
+        for _ in sync.dials(now):
+            dials += 1
+            sync.session_ended(ANN, HOST[0], is_whole=True, now=now)
+        now += 1.0
+    assert 10 < dials < 40
+    sync.neighbour_seen(ANN, HOST, Claim(EPOCH, 6), now)
+    assert len(sync.dials(now + MAX_VAIN_S)) == 1
+    memory.met(pair=Claim(EPOCH, 6))
+    sync.session_ended(ANN, HOST[0], is_whole=True, now=now + MAX_VAIN_S)
+    sync.neighbour_seen(ANN, HOST, Claim(EPOCH, 7), now + 40)
+    assert len(sync.dials(now + 41)) == 1
+
+
 def test_a_new_subscription_is_a_reason_to_ask_everybody_again() -> None:
-    sync = interested()
-    sync.neighbour_seen(ANN, HOST, PAIR, peer=peer(), now=0.0)
-    sync.interest_changed(Interest(newest_subscription=2), {ANN: peer()}, 1.0)
+    memory = Memory()
+    memory.met()
+    sync = interested(memory)
+    sync.neighbour_seen(ANN, HOST, PAIR, 0.0)
+    sync.interest_changed(Interest(newest_subscription=2), 1.0)
     assert reasons(sync) == [Reason.SUBSCRIPTION]
 
 
 def test_an_unfinished_download_is_asked_for_once_at_each_pair() -> None:
-    sync = interested(downloads=1, downloads_version=1)
-    sync.neighbour_seen(ANN, HOST, PAIR, peer=peer(), now=0.0)
+    memory = Memory()
+    memory.met()
+    sync = interested(memory, interest=Interest(1, downloads=1, downloads_version=1))
+    sync.neighbour_seen(ANN, HOST, PAIR, 0.0)
     assert reasons(sync) == [Reason.DOWNLOAD]
-    sync.session_ended(ANN, is_whole=True, retry_s=None, peer=peer(), now=11.0)
+    sync.session_ended(ANN, HOST[0], is_whole=True, now=11.0)
     assert reasons(sync, 100.0) == []
-    sync.interest_changed(Interest(1, downloads=2, downloads_version=2), {ANN: peer()}, 101.0)
+    sync.interest_changed(Interest(1, downloads=2, downloads_version=2), 101.0)
     assert reasons(sync, 200.0) == [Reason.DOWNLOAD]
 
 
-def test_failed_dials_back_off_and_try_another_address() -> None:
+def test_each_address_that_fails_is_left_alone_for_longer_and_the_other_is_tried() -> None:
     sync = interested()
-    both = (*HOST, Address("ip:192.0.2.2:4000"))
-    sync.neighbour_seen(ANN, both, PAIR, peer=None, now=0.0)
+    both = (*HOST, *OTHER_HOST)
+    sync.neighbour_seen(ANN, both, PAIR, 0.0)
+    tried: dict[Address, list[float]] = {address: [] for address in both}
+    for _ in range(16):
+        now = sync.next_timer()
+        for dial in sync.dials(now):
+            tried[dial.address].append(now)
+            sync.session_ended(ANN, dial.address, is_whole=False, is_proved=False, now=now)
+    for times in tried.values():
+        waits = [later - before for before, later in pairwise(times)]
+        assert len(times) >= 3 and waits == sorted(waits) and waits[0] >= FIRST_BACKOFF_S
+
+
+def test_a_session_that_breaks_is_tried_again_after_ever_longer() -> None:
+    sync = interested()
+    sync.neighbour_seen(ANN, HOST, PAIR, 0.0)
     waits, now = [], 0.0
-    for turn in range(4):
+    for _ in range(4):
         now = max(now, sync.next_timer())
-        (dial,) = sync.dials(now)
-        assert dial.address == both[turn % 2]
-        sync.session_ended(ANN, is_whole=False, retry_s=None, peer=None, now=now)
+        assert len(sync.dials(now)) == 1
+        sync.session_ended(ANN, HOST[0], is_whole=False, now=now)
         waits.append(sync.next_timer() - now)
     assert waits == sorted(waits) and waits[0] >= FIRST_BACKOFF_S and waits[3] >= 8 * FIRST_BACKOFF_S
 
 
 def test_a_peer_that_says_when_to_come_back_is_left_alone_until_then() -> None:
     sync = interested()
-    sync.neighbour_seen(ANN, HOST, PAIR, peer=None, now=0.0)
+    sync.neighbour_seen(ANN, HOST, PAIR, 0.0)
     sync.dials(0.0)
-    sync.session_ended(ANN, is_whole=False, retry_s=20, peer=None, now=1.0)
+    sync.session_ended(ANN, HOST[0], is_whole=False, retry_s=20, now=1.0)
     assert reasons(sync, 20.9) == [] and reasons(sync, 26.0) == [Reason.NEW]
 
 
 def test_no_more_sessions_than_allowed_at_once() -> None:
-    sync = interested(max_sessions=1)
+    memory = Memory()
+    sync = interested(memory, max_sessions=1)
     for node in (ANN, BEN):
-        sync.neighbour_seen(node, HOST, PAIR, peer=None, now=0.0)
+        sync.neighbour_seen(node, HOST, PAIR, 0.0)
     (first,) = sync.dials(10.0)
     assert reasons(sync, 11.0) == []
-    sync.session_ended(first.node, is_whole=True, retry_s=None, peer=peer(first.node), now=12.0)
+    memory.met(first.node)
+    sync.session_ended(first.node, HOST[0], is_whole=True, now=12.0)
     assert reasons(sync, 13.0) == [Reason.NEW]
 
 
-def test_a_crowd_waits_random_moments_and_a_reason_that_went_is_dropped() -> None:
+def test_strangers_who_only_claim_to_be_there_keep_nobody_waiting_who_is() -> None:
+    memory = Memory()
+    memory.met(BEN)
+    sync = interested(memory, max_sessions=1)
+    for number in range(100):
+        sync.neighbour_seen(NodeId(f"{number:040x}"), HOST, PAIR, 0.0)
+    (stranger,) = sync.dials(MAX_CROWD_WAIT_S)
+    sync.neighbour_seen(BEN, OTHER_HOST, Claim(EPOCH, 6), 3.0)  # met before
+    sync.neighbour_seen(
+        ANN, (Address("ip:192.0.2.3:4000"),), PAIR, 3.0
+    )  # never met, but where nothing failed
+    dialled = []
+    for now in (10.0, 20.0, 30.0):
+        sync.session_ended(stranger.node, stranger.address, is_whole=False, is_proved=False, now=now)
+        (stranger,) = sync.dials(now)
+        dialled.append(stranger.node)
+    assert dialled[:2] == [BEN, ANN]
+
+
+def test_a_crowd_waits_random_moments() -> None:
     sync = interested(max_sessions=50)
-    nodes = [NodeId(f"{number:040x}") for number in range(40)]
-    for node in nodes:
-        sync.neighbour_seen(node, HOST, PAIR, peer=None, now=0.0)
-    assert len(sync.dials(0.05)) < 20
-    late = nodes[-1]
-    sync.neighbour_seen(late, HOST, PAIR, peer=peer(late), now=0.1)
-    assert late not in [dial.node for dial in sync.dials(MAX_CROWD_WAIT_S)]
+    for number in range(40):
+        sync.neighbour_seen(NodeId(f"{number:040x}"), HOST, PAIR, 0.0)
+    assert 0 < len(sync.dials(0.05)) < 20
+    assert len(sync.dials(MAX_CROWD_WAIT_S)) > 20
 
 
 def test_a_lost_neighbour_is_not_dialled() -> None:
     sync = interested()
-    sync.neighbour_seen(ANN, HOST, PAIR, peer=None, now=0.0)
+    sync.neighbour_seen(ANN, HOST, PAIR, 0.0)
     sync.neighbour_lost(ANN)
     assert reasons(sync) == []
+
+
+def test_a_peer_that_is_lost_and_found_during_a_session_is_not_dialled_twice() -> None:
+    sync = interested()
+    sync.neighbour_seen(ANN, HOST, PAIR, 0.0)
+    assert len(sync.dials(1.0)) == 1
+    sync.neighbour_lost(ANN)
+    sync.neighbour_seen(ANN, HOST, Claim(EPOCH, 6), 2.0)
+    assert sync.dials(3.0) == [] and sync.next_timer() == float("inf")
+    sync.session_ended(ANN, HOST[0], is_whole=True, now=4.0)
+    assert len(sync.dials(5.0)) == 1

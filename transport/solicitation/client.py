@@ -14,6 +14,7 @@ from contentdb.errors import RemoteError
 from contentdb.intake import Delivery, Fate
 from contentdb.model import CHUNK_BYTES, Signed
 from contentdb.names import NodeId
+from contentdb.peers import Doubt
 from contentdb.store import Store
 from transport.items import decode_items
 from transport.messages import (
@@ -52,7 +53,7 @@ from transport.solicitation.effects import (
     Tally,
     VerifyEntries,
 )
-from transport.solicitation.feedtalk import FeedTalk, Method, Want
+from transport.solicitation.feedtalk import FeedTalk, Want
 from transport.solicitation.states import NEXT, State, answer_to
 from transport.solicitation.window import Window
 
@@ -289,10 +290,9 @@ class Client:
         if self._state is State.OVER or self._pair is None:
             return []
         self._state = State.OVER
-        seen = [talk.seen for talk in self._talks if talk.seen is not None]
-        pair = (self._pair[0], min([self._pair[1], *seen]) if seen else self._pair[1])
-        is_exact = all(talk.method is not Method.EXCEPT for talk in self._talks)
+        pair = (self._pair[0], min([self._pair[1], *(t.seen for t in self._talks if t.seen is not None)]))
+        doubt = max((talk.doubt for talk in self._talks), default=Doubt.NONE)
         # Only if nothing but this peer has made us grow may it take our new revision for one it has seen.
         is_all = self._store.revision - self._revision == self._gained
         hello = SessionHello(self._store.epoch, self._store.revision, base=self._revision if is_all else None)
-        return [Send(hello), Finished(pair, is_exact)]
+        return [Send(hello), Finished(pair, doubt)]

@@ -6,6 +6,7 @@ from typing import TypeAlias
 from contentdb.intake import Outcome
 from contentdb.model import Signed
 from contentdb.names import Root
+from contentdb.peers import Doubt
 from transport.messages import Ask, Message
 from transport.solicitation.feedtalk import FeedTalk, Want
 
@@ -64,7 +65,7 @@ class Finished:
     """Nothing more to ask. `pair` is the peer's, up to which we have seen everything we want of it."""
 
     pair: tuple[str, int]
-    is_exact: bool  # no filter can have hidden anything
+    doubt: Doubt
 
 
 Effect: TypeAlias = (

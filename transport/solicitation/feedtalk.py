@@ -7,6 +7,7 @@ from enum import Enum, auto
 
 from contentdb.bloom import SALT_BYTES, Filter, encode_filter
 from contentdb.names import FeedId
+from contentdb.peers import Doubt
 from contentdb.sketch import Sketch
 from contentdb.sketch_codec import decode_cells
 from contentdb.sketch_decoder import Decoder, Progress
@@ -64,6 +65,7 @@ class FeedTalk:
         self._ids: deque[int] = deque()
         self._decoder: Decoder | None = None
         self._filter = self._asked = b""
+        self.doubt = Doubt.NONE
         self.method = self._choose()
         self.seen: int | None = None  # the peer's revision up to which we have seen this feed, once we have
 
@@ -89,7 +91,9 @@ class FeedTalk:
     def _except(self) -> Question:
         self.method = Method.EXCEPT
         ids = [id.to_bytes(8) for id in self._store.wanting.known_ids(self.want.feed)]
-        rate = SHARP_ERROR_RATE if len(ids) <= FILTER_UP_TO else FILTER_ERROR_RATE
+        is_sharp = len(ids) <= FILTER_UP_TO
+        self.doubt = Doubt.SLIGHT if is_sharp else Doubt.REAL
+        rate = SHARP_ERROR_RATE if is_sharp else FILTER_ERROR_RATE
         self._filter = encode_filter(Filter.build(ids, self._entropy(SALT_BYTES), rate))
         return self._question(Except()), self._filter
 

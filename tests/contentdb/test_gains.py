@@ -1,0 +1,104 @@
+"""The last gains of a store, by which a neighbour sees that it knows them all."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from contentdb.arrivals import verify_and_read
+from contentdb.errors import StoreError
+from contentdb.identity import AuthorSecret
+from contentdb.intake import Delivery
+from contentdb.library import Attachment, Draft, FeedDraft, Library
+from contentdb.model import Enclosure
+from contentdb.names import FeedId, Root
+from contentdb.rows import version_of
+from contentdb.store import Store
+
+AT = 1_790_000_000_000
+
+
+def library(store: Store) -> Library:
+    return Library(store, AuthorSecret.generate(os.urandom), entropy=os.urandom, name="Ada")
+
+
+def copy(source: Store, target: Store, feed: FeedId) -> None:
+    descriptor = source.feeds.descriptor(feed)
+    assert descriptor is not None
+    target.feeds.put_descriptor(descriptor)
+    signed = [each for _, each in source.entries.signed(source.entries.keys(feed, AT + 9, tombstones=True))]
+    target.take_in(verify_and_read(signed), Delivery(at=AT + 9, source=None))
+
+
+@pytest.fixture
+def ada() -> Store:
+    return Store.open(None, entropy=os.urandom)
+
+
+@pytest.fixture
+def ben() -> Store:
+    return Store.open(None, entropy=os.urandom)
+
+
+def test_each_revision_is_one_gain_under_the_short_id_that_others_know_it_by(ada: Store, ben: Store) -> None:
+    feed = library(ada).create_feed(FeedDraft("news"), AT)
+    entry = library(ada).publish(feed.id, Draft("one"), AT)
+    row = ada.entries.by_key(entry.key)
+    descriptor = ada.feeds.descriptor(feed.id)
+    assert row is not None and descriptor is not None
+    assert ada.gains.recent() == (version_of(descriptor.data).hex()[:16], row.version.hex()[:16])
+    assert len(ada.gains.recent()) == ada.revision
+    assert not ben.gains.has_seen(ada.gains.recent()[:1]) and not ben.gains.has_seen(ada.gains.recent()[1:])
+    copy(ada, ben, feed.id)
+    assert ben.gains.has_seen(ada.gains.recent()) and ben.gains.has_seen(())
+
+
+def test_only_the_last_are_kept(ada: Store) -> None:
+    author = library(ada)
+    feed = author.create_feed(FeedDraft("news"), AT)
+    for number in range(20):
+        author.publish(feed.id, Draft(f"news {number}"), AT)
+    assert len(ada.gains.recent()) == 16 and ada.revision == 21
+
+
+def test_a_file_is_a_gain_that_whoever_names_it_knows(ada: Store, ben: Store) -> None:
+    author = library(ada)
+    feed = author.create_feed(FeedDraft("songs"), AT)
+    entry = author.publish(feed.id, Draft("song", files=(Attachment("a.bin", b"x" * 40_000),)), AT)
+    (enclosure,) = entry.enclosures
+    assert isinstance(enclosure, Enclosure)
+    before = ada.revision
+    ada.gained(enclosure.root)
+    assert (ada.revision, ada.gains.recent()[-1]) == (before + 1, enclosure.root[:16])
+    assert not ben.gains.has_seen(ada.gains.recent()[-1:])
+    copy(ada, ben, feed.id)
+    assert ben.gains.has_seen(ada.gains.recent()[-1:])
+    assert not ben.gains.has_seen((Root("f" * 64)[:16],))
+
+
+def test_what_was_held_and_is_gone_is_known_still(ada: Store, ben: Store) -> None:
+    author = library(ada)
+    feed = author.create_feed(FeedDraft("news"), AT)
+    first = author.publish(feed.id, Draft("one"), AT)
+    copy(ada, ben, feed.id)
+    told = ada.gains.recent()
+    author.publish(feed.id, Draft("one, corrected", id=first.id), AT + 5)
+    copy(ada, ben, feed.id)
+    assert ben.gains.has_seen(told) and ben.gains.has_seen(ada.gains.recent())
+
+
+def test_what_was_rolled_back_was_not_gained(ada: Store) -> None:
+    feed = library(ada).create_feed(FeedDraft("news"), AT)
+    with pytest.raises(StoreError), ada.transaction():
+        library(ada).publish(feed.id, Draft("one"), AT)
+        raise StoreError("no room")
+    assert (ada.revision, ada.gains.recent()) == (1, ())
+
+
+def test_a_store_that_is_opened_again_names_only_what_comes_from_then_on(tmp_path: Path) -> None:
+    with Store.open(tmp_path, entropy=os.urandom) as store:
+        feed = library(store).create_feed(FeedDraft("news"), AT)
+    with Store.open(tmp_path, entropy=os.urandom) as store:
+        assert store.gains.recent() == ()
+        library(store).publish(feed.id, Draft("one"), AT)
+        assert len(store.gains.recent()) == 1 and store.revision == 2
