@@ -51,6 +51,12 @@ class Cursor(sqlite3.Cursor):
         except sqlite3.Error as error:
             raise translated(error, self.connection.place) from error
 
+    def fetchmany(self, size: int | None = 1) -> list[Any]:
+        try:
+            return super().fetchmany(size)
+        except sqlite3.Error as error:
+            raise translated(error, self.connection.place) from error
+
     def fetchall(self) -> list[Any]:
         try:
             return super().fetchall()

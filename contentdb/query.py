@@ -4,6 +4,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 from contentdb.catalogue import Catalogue
@@ -92,7 +93,10 @@ _HIDDEN = tuple(
 )
 # In one feed, entries are walked by time until there are enough; another index must be this much shorter.
 WALKED_ROWS = 10_000
+# Candidates in memory besides those that match. As many as a list on a screen has are read in one go.
+READ_AHEAD = 1_000
 _READ = json.JSONDecoder().raw_decode  # what we wrote has no space around it, which `decode` looks for
+_AS_ROW = partial(tuple.__new__, EntryRow)  # `_make` counts the columns each time
 # Where each built-in identifier stands in an EntryRow; other columns are no identifiers of the language.
 _POSITION = {name: EntryRow._fields.index(name) for name in BUILT_IN_IDENTIFIERS}
 _BY_KEYS = f"SELECT {_COLUMNS} {_FROM} WHERE e.state = 0 AND e.key IN ({','.join('?' * STEP)})"
@@ -110,18 +114,17 @@ class Queries:
         keys, parameters = self._candidates(wanted)
         matches = _recheck(wanted.where)
         found: list[EntryRow] = []
-        seen = 0
         # With a limit, SQLite sorts only so many rows. Few candidates fail, so the rest is rarely asked for.
         for page in (f"LIMIT {int(wanted.limit)}", f"LIMIT -1 OFFSET {int(wanted.limit)}"):
             # Keys are sorted and then looked up: sorting whole rows takes longer. SQLite keeps the order of
             # a subquery that has a limit, and CROSS JOIN makes it the outermost loop.
             sql = f"SELECT {_COLUMNS} FROM ({keys} {page}) CROSS JOIN entries e ON e.key = found {_NAMES}"
-            for row in map(EntryRow._make, self._run.execute(sql, parameters)):
-                seen += 1
-                if matches is None or matches(row):
-                    found.append(row)
-                    if len(found) >= wanted.limit:
-                        return found
+            candidates, seen = self._run.execute(sql, parameters), 0
+            while rows := candidates.fetchmany(READ_AHEAD):
+                seen += len(rows)
+                found += filter(matches, map(_AS_ROW, rows))
+                if len(found) >= wanted.limit:
+                    return found[: wanted.limit]
             if seen < max(wanted.limit, 1):
                 break
         return found
@@ -270,13 +273,16 @@ def _recheck(selector: Selector | None) -> Callable[[EntryRow], bool] | None:
     names = sorted(identifiers(selector.tree))
     columns = [(name, _POSITION[name]) for name in names if name in _POSITION]
     has_attributes = len(columns) < len(names)
-    evaluate = selector.evaluate
+    check = selector.prepared()
+
+    def attributes_match(row: EntryRow) -> bool:
+        return check(_READ(row.attributes)[0] if row.attributes else {}) is True
 
     def matches(row: EntryRow) -> bool:
         seen = _READ(row.attributes)[0] if has_attributes and row.attributes else {}
         for name, position in columns:
             if row[position] is not None:
                 seen[name] = row[position]
-        return evaluate(seen) is True
+        return check(seen) is True
 
-    return matches
+    return matches if columns else attributes_match

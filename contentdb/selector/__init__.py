@@ -28,10 +28,13 @@ class Selector:
 
     def evaluate(self, attributes: Attributes) -> Truth:
         """True, False or, where SQL says unknown, None; only True is a match."""
-        check = self._check
-        if check is None:
-            check = self._check = prepare(self.tree)
-        return check(attributes)
+        return self.prepared()(attributes)
+
+    def prepared(self) -> Check:
+        """What `evaluate` calls, for who has many entries to ask about."""
+        if self._check is None:
+            self._check = prepare(self.tree)
+        return self._check
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Selector) and self.tree == other.tree
