@@ -14,6 +14,8 @@ from typing import cast
 import evaluation.benchmarks
 from contentdb.errors import UsageError
 from evaluation.benchmarks.harness import Row, as_table
+from evaluation.benchmarks.meeting.nodes import BenchmarkFailed
+from evaluation.benchmarks.meeting.peers import install_peers
 from middleware.collector import relax_collector
 
 Benchmark = Callable[[int, bool], list[Row]]
@@ -57,6 +59,13 @@ def _simulate(options: argparse.Namespace) -> int:
 
 
 def _bench(options: argparse.Namespace) -> int:
+    if options.peers:
+        problem = install_peers()
+        if problem:
+            sys.stderr.write(f"passerby: {problem}\n")
+            return EXIT_FAILED
+        if not options.names:
+            return EXIT_OK
     available = benchmark_names()
     unknown = [name for name in options.names if name not in available]
     if unknown:
@@ -68,6 +77,9 @@ def _bench(options: argparse.Namespace) -> int:
         results = run_benchmarks(options.names or available, options.rounds, quick=options.quick)
     except ModuleNotFoundError as error:
         sys.stderr.write(f"passerby: this benchmark needs {error.name}; install it with passerby[fast]\n")
+        return EXIT_FAILED
+    except BenchmarkFailed as error:
+        sys.stderr.write(f"passerby: {error}\n")
         return EXIT_FAILED
     print(_as_document(results) if options.json else _as_one_table(results), flush=True)
     broken = any(row.kept is False for rows in results.values() for row in rows)
@@ -109,6 +121,7 @@ def build_parser() -> argparse.ArgumentParser:
     bench.add_argument(
         "--rounds", type=_positive, default=DEFAULT_ROUNDS, metavar="N", help="default: %(default)s"
     )
+    bench.add_argument("--peers", action="store_true", help="install iperf3 and Syncthing, to compare with")
     bench.add_argument("--strict", action="store_true", help="exit with 1 if a promise is not kept")
     description = "Run a scenario in the simulator and show what came of it."
     simulate = verbs.add_parser(

@@ -17,10 +17,11 @@ class Row:
     """One line of the table: what was measured, against what, and whether the promise holds."""
 
     what: str
-    value: float  # median
+    value: float | None  # median; None: it could not be measured here, and `promise` says why
     unit: str
-    low: float  # smallest and largest of the rounds
-    high: float
+    low: float | None  # smallest and largest of the rounds
+    high: float | None
+    rounds: int = 1
     promise: str = ""  # in words, e.g. "at least 0.6 x raw executemany"
     ratio: float | None = None  # against the limit or the peer, if there is one
     kept: bool | None = None  # None: reported only
@@ -51,17 +52,25 @@ def interleaved(runs: Mapping[str, Callable[[], float]], rounds: int) -> dict[st
 
 
 def row(what: str, values: list[float], unit: str, **promised: object) -> Row:
-    return Row(what, statistics.median(values), unit, min(values), max(values), **promised)  # type: ignore[arg-type]
+    middle = statistics.median(values)
+    return Row(what, middle, unit, min(values), max(values), len(values), **promised)  # type: ignore[arg-type]
+
+
+def lacking(what: str, why: str) -> Row:
+    """A row for what cannot be measured here."""
+    return Row(what, None, "", None, None, 0, promise=why)
 
 
 def as_table(rows: list[Row]) -> str:
-    cells = [("what", "median", "spread", "ratio", "promise", "kept")]
+    cells = [("what", "median", "spread", "rounds", "ratio", "promise", "kept")]
     for r in rows:
-        spread = f"{_short(r.low)} to {_short(r.high)}"
         ratio = f"{r.ratio:.2f}" if r.ratio is not None else ""
         kept = {True: "yes", False: "NO", None: ""}[r.kept]
-        cells.append((r.what, f"{_short(r.value)} {r.unit}", spread, ratio, r.promise, kept))
-    widths = [max(len(line[column]) for line in cells) for column in range(6)]
+        median = spread = ""
+        if r.value is not None and r.low is not None and r.high is not None:
+            median, spread = f"{_short(r.value)} {r.unit}", f"{_short(r.low)} to {_short(r.high)}"
+        cells.append((r.what, median, spread, str(r.rounds), ratio, r.promise, kept))
+    widths = [max(len(line[column]) for line in cells) for column in range(7)]
     return "\n".join(
         "  ".join(c.ljust(w) for c, w in zip(line, widths, strict=True)).rstrip() for line in cells
     )

@@ -29,7 +29,8 @@ def test_json_is_one_document_with_the_rows_of_each_benchmark(capsys: pytest.Cap
     assert main([*QUICK, "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert list(document) == ["chunks"]
-    assert {"what", "value", "unit", "low", "high", "promise", "ratio", "kept"} == set(document["chunks"][0])
+    measured = {"what", "value", "unit", "low", "high", "rounds"}
+    assert measured | {"promise", "ratio", "kept"} == set(document["chunks"][0])
 
 
 def test_an_unknown_benchmark_is_a_usage_error_that_names_the_known_ones(
@@ -65,8 +66,8 @@ def test_a_broken_promise_is_shown_and_fails_only_who_asks_for_strictness(
     add_benchmark(tmp_path, "hopeless", BROKEN_PROMISE, monkeypatch)
     assert main(["bench", "hopeless"]) == 0
     header, line = capsys.readouterr().out.splitlines()
-    assert header.split() == ["what", "median", "spread", "ratio", "promise", "kept"]
-    assert line == "a hopeless thing  2 ms    1 to 3  2.00   at most 0.5 x  NO"
+    assert header.split() == ["what", "median", "spread", "rounds", "ratio", "promise", "kept"]
+    assert line == "a hopeless thing  2 ms    1 to 3  3       2.00   at most 0.5 x  NO"
     assert main(["bench", "hopeless", "--strict"]) == 1
 
 

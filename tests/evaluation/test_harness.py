@@ -2,7 +2,7 @@
 
 import json
 
-from evaluation.benchmarks.harness import as_json, as_table, interleaved, row, seconds
+from evaluation.benchmarks.harness import as_json, as_table, interleaved, lacking, row, seconds
 
 
 def test_measurements_take_turns() -> None:
@@ -19,7 +19,8 @@ def test_measurements_take_turns() -> None:
 
 def test_a_row_has_the_median_and_the_whole_spread() -> None:
     measured = row("writes", [5.0, 1.0, 9.0], "MB/s")
-    assert (measured.value, measured.low, measured.high, measured.kept) == (5.0, 1.0, 9.0, None)
+    assert (measured.value, measured.low, measured.high) == (5.0, 1.0, 9.0)
+    assert (measured.rounds, measured.kept) == (3, None)
 
 
 def test_large_figures_have_no_decimals_and_small_ones_three_digits() -> None:
@@ -37,7 +38,7 @@ def test_the_columns_stand_below_each_other() -> None:
 
 def test_json_keeps_every_field() -> None:
     (document,) = json.loads(as_json([row("a", [1.0], "ms", promise="p", ratio=0.5, kept=True)]))
-    measured = {"what": "a", "value": 1.0, "unit": "ms", "low": 1.0, "high": 1.0}
+    measured = {"what": "a", "value": 1.0, "unit": "ms", "low": 1.0, "high": 1.0, "rounds": 1}
     assert document == {**measured, "promise": "p", "ratio": 0.5, "kept": True}
 
 
@@ -45,3 +46,10 @@ def test_a_run_takes_some_time_and_happens_once() -> None:
     calls: list[int] = []
     assert seconds(lambda: calls.append(1)) >= 0
     assert calls == [1]
+
+
+def test_what_cannot_be_measured_here_says_why_and_breaks_no_promise() -> None:
+    row_without = lacking("a peer", "syncthing is not installed")
+    assert row_without.kept is None
+    (_, line) = as_table([row_without]).splitlines()
+    assert line.split() == ["a", "peer", "0", "syncthing", "is", "not", "installed"]
