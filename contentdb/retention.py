@@ -177,6 +177,13 @@ class Retention:
             self._feeds.forget_names(has_forgotten=has_forgotten)
             self._ledger.prune()
 
+    def shows_again(self, before: int, at: int) -> bool:
+        """The wall clock showed `before` and shows less now: are there entries that only this had hidden?"""
+        found = self._run.execute(
+            "SELECT 1 FROM entries WHERE state = 0 AND expires > ? AND expires <= ? LIMIT 1", (at, before)
+        )
+        return found.fetchone() is not None
+
     def _doom(self, at: int, running_s: int) -> None:
         """Mark what has expired or is far older than its feed's newest entry; unmark what is not so any more.
 

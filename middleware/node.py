@@ -79,6 +79,7 @@ class Node:
         self._announced: tuple[str, int] | None = None
         self._considered: tuple[int, ...] = ()
         self._maintained = 0.0
+        self._clock = 0  # what the wall clock showed last
 
     # -- life
 
@@ -110,6 +111,7 @@ class Node:
         if now >= self._maintained + MAINTAIN_EVERY_S:
             ran_s, self._maintained = round(now - self._maintained), now
             unparked = self.delivery.stored(outcome.key for outcome in self.store.maintain(at, ran_s))
+            self.wishes.entries_stored(unparked)  # they waited for their day; now for their files, too
             effects += map(Deliver, self.delivery.due(unparked, at))
         return self._settled(effects, now, at)
 
@@ -206,6 +208,9 @@ class Node:
 
     def _settled(self, effects: list[Outcome], now: float, at: int) -> list[Effect]:
         """Our new pair is told, neighbours are considered again, and those that are due are dialled."""
+        before, self._clock = self._clock, at
+        if at < before and self.store.retention.shows_again(before, at):
+            effects += self._clock_set_back(at)
         pair = (self.store.epoch, self.store.revision)
         if pair != self._announced:
             self._announced = pair
@@ -220,6 +225,12 @@ class Node:
             self._sync.interest_changed(interest, now)
         out += [self._encounters.dial(dial, now) for dial in self._sync.dials(now)]
         return out
+
+    def _clock_set_back(self, at: int) -> list[Outcome]:
+        """Entries seemed to have expired, and have not: apps get them, and neighbours must ask us again."""
+        self.store.restored()
+        every = self.store.subscriptions.all()
+        return [Deliver(due) for subscription in every for due in self.delivery.due_now(subscription, at)]
 
     def _mapped(self, effect: Outcome, now: float, at: int) -> list[Effect]:
         match effect:

@@ -70,6 +70,11 @@ class DiskConnection(Connection):
         self.disk.operate()
         return super().executemany(sql, rows)
 
+    def close(self) -> None:
+        """Whoever opens it next finds the same content: what is closed is a file, and this is its disk."""
+        if self.in_transaction:
+            Connection.execute(self, "ROLLBACK")
+
     def _flushed(self, sql: str) -> None:
         if sql == "COMMIT":
             if self._is_full_sync:
@@ -202,8 +207,7 @@ class Machine:
         self._next_process(content, lambda: rng.random() < 0.5)
 
     def _content(self) -> bytes:
-        if self.connection.in_transaction:
-            Connection.execute(self.connection, "ROLLBACK")
+        self.connection.close()
         return self.connection.serialize()
 
     def _next_process(self, content: bytes, is_lost: Callable[[], bool]) -> None:

@@ -59,9 +59,10 @@ class SimNode:
         secret = self.machine.secret
         logbook = self.machine.logbook
         self.core = Node(self.store, secret, settings, rng=rng, entropy=entropy, logbook=logbook)
-        self.is_running = False
+        self.is_running = self.is_over = False
+        self.began = world.now
         self.failed = ""  # why it had to stop
-        self.dialled = 0
+        self.dialled = self.lines = 0
         self.found: list[FeedId] = []
         self._pipes: dict[int, Pipe] = {}
         self._armed = float("inf")
@@ -80,7 +81,7 @@ class SimNode:
     # -- what people do
 
     def start(self) -> None:
-        if not self.is_running:
+        if not self.is_running and not self.is_over:
             self.is_running = True
             self._happened(self.core.started, PORT)
             subscriptions = self._run(self.store.subscriptions.all) if self.is_running else None
@@ -93,19 +94,24 @@ class SimNode:
             with suppress(StoreError):
                 self.core.stopping(self._world.now, self.at)
                 self.store.close()
-            self.gone()
+            self._gone()
 
     def killed(self) -> None:
         """End without a warning, in the middle of whatever it was doing."""
         self.machine.killed()
-        self.gone()
+        self._gone()
 
-    def gone(self) -> None:
+    def power_failed(self, rng: Random) -> None:
+        """End with the whole machine: nobody is told, and what was not flushed is lost."""
+        self.machine.power_failed(rng)
+        self._gone(is_silent=True)
+
+    def _gone(self, *, is_silent: bool = False) -> None:
         """The process has ended, for whatever reason: its streams break, and nothing reaches it any more."""
-        self.is_running = False
+        self.is_running, self.is_over = False, True
         pipes, self._pipes = list(self._pipes.values()), {}
         for pipe in pipes:
-            pipe.cut()
+            pipe.vanish() if is_silent else pipe.cut()
         self._world.node_ended(self)
 
     def create_feed(self, title: str) -> Feed:
@@ -158,6 +164,12 @@ class SimNode:
         if self.is_running:
             due = self._run(lambda: list(self.core.delivery.due_now(subscription, self.at)))
             self._perform(map(Deliver, due or ()))
+
+    def take_lines(self) -> list[str]:
+        """What its logbook says since the last call."""
+        lines = self.core.logbook.take_lines()
+        self.lines += len(lines)
+        return lines
 
     def delivered(self, feed: FeedId) -> list[EntryId]:
         return [entry for _, of, entry, _ in self.deliveries if of == feed]
@@ -213,7 +225,10 @@ class SimNode:
 
     def _run(self, do: Callable[..., Answer], *what: object) -> Answer | None:
         try:
-            return do(*what)
+            answer = do(*what)
+            if self._world.history is not None:
+                self._world.history.note(self._world.now, self.name, do.__name__, *what, answer)
+            return answer
         except Crash:
             self.killed()
         except StoreError as error:

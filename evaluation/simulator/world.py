@@ -14,6 +14,7 @@ from random import Random
 
 from contentdb.names import Address
 from evaluation.simulator.contacts import Change
+from evaluation.simulator.history import History
 from evaluation.simulator.radio import Air, Interference, Link, Pipe, Station
 from evaluation.simulator.simnode import SimNode
 from evaluation.simulator.timeline import Timeline
@@ -43,6 +44,7 @@ class World(Timeline):
         self._places: dict[Address, str] = {}
         self.streams_opened = 0
         self.contacts = self.hellos_sent = self.hellos_heard = 0
+        self.history: History | None = None
         # Whoever is here to start it again is told when the process of a node ends.
         self.node_ended: Callable[[SimNode], None] = lambda node: None
 
