@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Self
 from contentdb.errors import UsageError
 from middleware.cli.streams import clipped, tell
 from middleware.cli.words import clean, dates_in, show_json
+from middleware.client.homes import default_home
 
 PROGRESS_EVERY_S = 0.2
 
@@ -25,26 +26,12 @@ if TYPE_CHECKING:  # opened only by commands that need them: a usage error shoul
     from contentdb.store import Store
 
 
-def default_home() -> Path:
-    """PASSERBY_HOME, or the folder the platform keeps a program's data in."""
-    given = os.environ.get("PASSERBY_HOME")
-    if given:
-        return Path(given)
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Application Support" / "passerby"
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "passerby"
-    # The specification of XDG_DATA_HOME says that a relative path is to be ignored.
-    data = Path(os.environ.get("XDG_DATA_HOME") or "")
-    return (data if data.is_absolute() else Path.home() / ".local" / "share") / "passerby"
-
-
 class Desk:
     """Closed at the end of the command, whatever happened, so that the store stops cleanly."""
 
     def __init__(self, home: Path | None, *, as_json: bool) -> None:
         try:
-            self.home = (home or default_home()).expanduser().absolute()
+            self.home = (home or Path(default_home())).expanduser().absolute()
         except RuntimeError:  # ~somebody, and there is nobody of that name
             raise UsageError(f"there is no folder {home}; choose another with --home") from None
         self._as_json = as_json

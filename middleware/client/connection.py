@@ -4,37 +4,17 @@ There is no reader thread. Whoever waits for something reads for all: it hands o
 wait for their turn. A connection that breaks is opened again, and subscriptions go on where they were.
 """
 
-import json
 import threading
 import time
-from collections import OrderedDict, deque
 from collections.abc import Callable
 from typing import Any, Self
 
-from middleware.api.messages import CallError, Code, encode_request
+from middleware.api.messages import CallError, Code
+from middleware.client.conversation import REPEATABLE, Conversation, Inbox, Message
 from middleware.client.errors import NodeGone, NodeNotRunning, call_error
 from middleware.client.wire import Wire, open_socket, token_for
 
 FIRST_RETRY_S, MAX_RETRY_S = 0.05, 2.0
-# Finished entries whose mark the node has not confirmed; a node has fewer in flight.
-MAX_UNCONFIRMED = 1_000
-# Calls that may be made again when the node ended before it answered: they change nothing, or nothing twice.
-REPEATABLE = frozenset(
-    ("hello", "feeds", "entries", "entry", "why", "subscriptions", "subscribe", "me", "blocked", "storage",
-     "settings", "status", "neighbours", "sessions", "transfers", "logbook", "discover", "watch", "pin",
-     "block")
-)  # fmt: skip
-
-
-class Inbox:
-    """What came for one subscription, discovery or watch and was not taken yet."""
-
-    def __init__(self, method: str, params: dict[str, Any]) -> None:
-        self.method, self.params = method, params  # the call that made it, and makes it again
-        self.id = 0
-        self.items: deque[dict[str, Any]] = deque()
-        self.error: CallError | None = None  # it could not be resumed
-        self.is_closed = False
 
 
 class Connection:
@@ -43,15 +23,9 @@ class Connection:
     def __init__(self, home: str, app: str, token: str | None = None) -> None:
         self.home, self.app, self._token = home, app, token
         self._changed = threading.Condition(threading.RLock())
-        self._is_read = False  # somebody is reading
+        self._talk = Conversation()
         self._wire: Wire | None = None
-        self._next = 0
-        self._answers: dict[int, dict[str, Any] | None] = {}
-        self._opening: dict[int, Inbox] = {}  # by the request that will give it its id
-        self._confirming: dict[int, list[str]] = {}
-        self._inboxes: dict[tuple[str, int], Inbox] = {}
-        self._held: set[str] = set()  # marks of entries that were not finished with
-        self._unconfirmed: OrderedDict[str, None] = OrderedDict()
+        self._is_read = False  # somebody is reading
         self.is_closed = False
         with self._changed:
             self._connect()
@@ -61,44 +35,35 @@ class Connection:
     def call(self, method: str, params: dict[str, Any] | None = None, inbox: Inbox | None = None) -> Any:
         """Ask the node and wait for its answer; raises CallError with the node's own sentence."""
         with self._changed:
-            for is_last in (False, True):
+            while True:
+                had_wire = self._wire is not None
+                if not had_wire:
+                    self._connect()
                 try:
-                    return self._asked(method, params or {}, inbox)
+                    return self.answer(self.send(method, params or {}, inbox))
                 except NodeGone:
-                    self._broken()
-                    if is_last or method not in REPEATABLE:
+                    # Once more if this is how we learn that the connection broke long ago.
+                    if not had_wire or method not in REPEATABLE:
                         raise
-        raise AssertionError
 
-    def _asked(self, method: str, params: dict[str, Any], inbox: Inbox | None = None) -> Any:
-        if self._wire is None:
-            self._connect()
-        number = self.send(method, params)
-        if inbox is not None:
-            self._opening[number] = inbox
-        return self.answer(number)
-
-    def send(self, method: str, params: dict[str, Any]) -> int:
+    def send(self, method: str, params: dict[str, Any], inbox: Inbox | None = None) -> int:
         """Send a request without waiting; `answer` waits for what the node says to it."""
         with self._changed:
             if self._wire is None:
                 raise NodeGone("the connection to the node is broken")
-            self._next += 1
-            self._answers[self._next] = None
-            self._transmit(encode_request(self._next, method, params))
-            return self._next
+            number, data = self._talk.ask(method, params, inbox)
+            self._transmit(data)
+            return number
 
     def answer(self, number: int) -> Any:
         with self._changed:
             wire = self._wire
             try:
-                self._wait(lambda: self._answers.get(number) is not None or self._wire is not wire)
-                message = self._answers.get(number)
+                self._wait(lambda: self._talk.has_answer(number) or self._wire is not wire)
             finally:
-                self._answers.pop(number, None)
-                self._opening.pop(number, None)
+                message = self._talk.take_answer(number)
             if message is None:
-                raise NodeGone(f"the node ended before it answered; see `passerby status` in {self.home}")
+                raise NodeGone("the node ended before it answered; what was asked may be done or not")
             if "error" in message:
                 raise call_error(message["error"])
             return message.get("result")
@@ -106,53 +71,64 @@ class Connection:
     def _transmit(self, data: bytes) -> None:
         assert self._wire is not None
         lines: list[bytes] | None = None if self._is_read else []
-        self._wire.send(data, lines)
-        self._dispatch(lines or ())
+        try:
+            self._wire.send(data, lines)
+        except NodeGone:
+            self._broken()
+            raise
+        self._dispatch(lines or [])
 
     # -- inboxes
 
-    def open_inbox(self, method: str, params: dict[str, Any]) -> Inbox:
-        inbox = Inbox(method, params)
-        with self._changed:
-            self.call(method, params, inbox)
+    def open_inbox(self, inbox: Inbox) -> Inbox:
+        """Make the call that fills it; from now on it is filled again after every interruption."""
+        self.call(inbox.method, inbox.params, inbox)
         return inbox
 
     def close_inbox(self, inbox: Inbox) -> None:
         with self._changed:
-            inbox.is_closed = True
-            self._inboxes.pop((inbox.method, inbox.id), None)
-            for item in inbox.items:
-                self._held.discard(item.get("mark", ""))
-            inbox.items.clear()
+            self._talk.forget(inbox)
             self._changed.notify_all()
 
-    def take(self, inboxes: "Callable[[], list[Inbox]]", timeout_s: float | None = None) -> "Inbox | None":
-        """Wait until one of these has something, and return it; None if the time is over or all is closed."""
+    def take(
+        self, inboxes: Callable[[], list[Inbox]], timeout_s: float | None = None
+    ) -> tuple[Inbox, Message] | None:
+        """Wait until one of these has something, and take it; None if the time is over, or all is closed.
+
+        Raises the error of an inbox that could not be opened again.
+        """
         with self._changed:
 
-            def ready() -> bool:
+            def is_ready() -> bool:
                 return self.is_closed or any(i.items or i.error or i.is_closed for i in inboxes())
 
-            self._wait(ready, timeout_s=timeout_s, is_resuming=True)
-            return next((inbox for inbox in inboxes() if inbox.items), None)
+            self._wait(is_ready, timeout_s=timeout_s, is_resuming=True)
+            for inbox in inboxes():
+                if inbox.items:
+                    return inbox, inbox.items.popleft()
+                if inbox.error is not None:
+                    raise inbox.error
+            return None
+
+    def open_inboxes(self) -> list[Inbox]:
+        return list(self._talk.inboxes.values())
 
     def finished(self, mark: str) -> None:
         """The app is done with an entry: never again. If the node is gone, it hears of it when it is back."""
         with self._changed:
-            self._held.discard(mark)
-            self._unconfirmed[mark] = None
-            if len(self._unconfirmed) > MAX_UNCONFIRMED:
-                self._unconfirmed.popitem(last=False)
+            data = self._talk.finished(mark)
             if self._wire is not None:
                 try:
-                    self._confirm([mark])
+                    self._transmit(data)
                 except NodeGone:
-                    self._broken()
+                    return
 
-    def _confirm(self, marks: list[str]) -> None:
-        self._next += 1
-        self._confirming[self._next] = marks
-        self._transmit(encode_request(self._next, "done", {"marks": marks}))
+    def wake(self) -> None:
+        """Let whoever waits look again at what it waits for."""
+        with self._changed:
+            self._changed.notify_all()
+            if self._is_read and self._wire is not None:
+                self._wire.wake()
 
     # -- reading for all
 
@@ -170,7 +146,6 @@ class Connection:
                 self._changed.wait(left)
             elif self._wire is not None:
                 self._read(left)
-                retry_s = FIRST_RETRY_S
             elif not is_resuming:
                 return
             elif not self._resume():
@@ -182,7 +157,7 @@ class Connection:
         assert wire is not None
         self._is_read = True
         self._changed.release()
-        lines: list[bytes] | None = []
+        lines: list[bytes] | None = None
         try:
             lines = wire.receive(timeout_s)
         except NodeGone:
@@ -190,46 +165,18 @@ class Connection:
         finally:
             self._changed.acquire()
             self._is_read = False
-        if lines is None:
-            if self._wire is wire:
-                self._broken()
-        else:
+            self._changed.notify_all()
+        if lines is not None:
             self._dispatch(lines)
-        self._changed.notify_all()
+        elif self._wire is wire:
+            self._broken()
 
-    def _dispatch(self, lines: "list[bytes] | tuple[()]") -> None:
-        for line in lines:
-            message = json.loads(line)
-            number = message.get("id")
-            if number is not None:
-                if number in self._answers:
-                    self._answers[number] = message
-                if number in self._opening and "result" in message:
-                    # Here and not by who asked: the next line may be the first entry.
-                    inbox = self._opening.pop(number)
-                    inbox.id = int(message["result"]["id"])
-                    self._inboxes[inbox.method, inbox.id] = inbox
-                for mark in self._confirming.pop(number, ()):
-                    self._unconfirmed.pop(mark, None)
-            elif "method" in message:
-                self._notified(message["method"], message["params"])
+    def _dispatch(self, lines: list[bytes]) -> None:
+        replies = b"".join([self._talk.line_received(line) for line in lines])
         if lines:
             self._changed.notify_all()
-
-    def _notified(self, method: str, params: dict[str, Any]) -> None:
-        kind, key = NOTIFICATIONS.get(method, ("", ""))
-        inbox = self._inboxes.get((kind, params.get(key, 0)))
-        mark = params.get("mark")
-        if mark is not None:
-            if mark in self._held:
-                return  # it is here, or in somebody's hands: sent again because the connection broke
-            if mark in self._unconfirmed and not mark.endswith("-partial"):
-                self._confirm([mark])
-                return
-        if inbox is not None:
-            if mark is not None:
-                self._held.add(mark)
-            inbox.items.append({"method": method, **params})
+        if replies and self._wire is not None:
+            self._transmit(replies)
 
     # -- connecting
 
@@ -242,23 +189,18 @@ class Connection:
         if needs_token:
             params["token"] = self._token or token_for(self.home, self.app)
         try:
-            self._asked("hello", params)
-            for inbox in list(self._inboxes.values()):
-                self._resume_inbox(inbox)
-        except NodeGone:
-            self._broken()
-            raise
-        except CallError:
+            self.answer(self.send("hello", params))
+            for inbox in self.open_inboxes():
+                self._open_again(inbox)
+        except (NodeGone, CallError):
             self._broken()
             raise
 
-    def _resume_inbox(self, inbox: Inbox) -> None:
-        self._inboxes.pop((inbox.method, inbox.id), None)
+    def _open_again(self, inbox: Inbox) -> None:
         try:
-            self._asked(inbox.method, inbox.params, inbox)
+            self.answer(self.send(inbox.method, inbox.params, inbox))
         except CallError as error:
             if error.code is Code.TAKEN:  # most likely by our own connection, whose end was not noticed yet
-                self._inboxes[inbox.method, inbox.id] = inbox
                 raise NodeGone(str(error)) from None
             inbox.error = error
 
@@ -273,7 +215,7 @@ class Connection:
         if self._wire is not None:
             self._wire.close()
         self._wire = None
-        self._confirming.clear()
+        self._talk.interrupted()
         self._changed.notify_all()
 
     def close(self) -> None:
@@ -286,11 +228,3 @@ class Connection:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-# Which inbox a notification is for: by the call that opened it, and the parameter that names it.
-NOTIFICATIONS = {
-    "entry": ("subscribe", "subscription"),
-    "feed": ("discover", "discovery"),
-    "news": ("watch", "watch"),
-}

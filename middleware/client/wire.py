@@ -43,6 +43,8 @@ class Wire:
         self._sock = sock
         sock.setblocking(False)
         self._lines = Lines(MAX_ANSWER_BYTES)
+        self._bell, self._rope = socket.socketpair()  # pulling the one rings the other
+        self._bell.setblocking(False)
 
     def send(self, data: bytes, received: "list[bytes] | None") -> None:
         """Send all of it. If the node does not take it, it may wait for us: lines that come are kept."""
@@ -63,6 +65,11 @@ class Wire:
             return []
         return self._read()
 
+    def wake(self) -> None:
+        """Let whoever is in `receive` come back with nothing."""
+        with suppress(OSError):
+            self._rope.send(b"!")
+
     def _read(self) -> list[bytes]:
         try:
             data = self._sock.recv(READ_BYTES)
@@ -75,18 +82,21 @@ class Wire:
         return self._lines.received(data)
 
     def _wait(self, *, is_reading: bool, is_writing: bool, timeout_s: float | None) -> bool:
+        reading = [self._sock, self._bell] if is_reading else []
         try:
-            found = select.select(
-                [self._sock] if is_reading else [], [self._sock] if is_writing else [], [], timeout_s
-            )
+            readable, writable, _ = select.select(reading, [self._sock] if is_writing else [], [], timeout_s)
+            if self._bell in readable:
+                self._bell.recv(100)
         except (OSError, ValueError) as error:  # closed meanwhile
             raise _gone(error) from None
-        return any(found)
+        return bool(readable or writable)
 
     def close(self) -> None:
         with suppress(OSError):
             self._sock.shutdown(socket.SHUT_RDWR)  # wakes whoever waits for it
         self._sock.close()
+        self._bell.close()
+        self._rope.close()
 
 
 def _gone(error: Exception) -> NodeGone:
