@@ -23,6 +23,8 @@ FAKE_PYTHON = """#!/bin/sh
 case "$*" in
     *"import sys;"*) exit ${FAKE_TOO_OLD:-0} ;;
     *"import ensurepip"*) exit ${FAKE_NO_VENV:-0} ;;
+    *get_platform*) exit ${FAKE_UNFIT:-0} ;;
+    *purelib*) exit 0 ;;
     *fcntl*) exit 0 ;;
     "-m venv "*) mkdir -p "$3/bin" && cp "$0" "$3/bin/python" ;;
     "-m pip --version") exit 0 ;;
@@ -222,6 +224,33 @@ def test_a_home_before_the_scripts_own_verbs_is_misuse(checkout: Checkout, verb:
 def test_a_newer_python_under_its_own_name_is_found(checkout: Checkout) -> None:
     (checkout.tools / "python3").rename(checkout.tools / "python3.13")
     assert "with python3.13;" in checkout.run("status").stderr
+
+
+def unpack_wheels(checkout: Checkout) -> None:
+    (checkout.folder / "wheels").mkdir()
+    (checkout.folder / "wheels" / "requirements.txt").write_text("x==1\n")
+    (checkout.folder / "wheels" / "fits").write_text("3.11 linux-x86_64\n")
+
+
+def test_a_bundle_is_set_up_from_its_wheels_alone(checkout: Checkout) -> None:
+    unpack_wheels(checkout)
+    assert checkout.run("up").returncode == 0
+    (line,) = checkout.notes.read_text().splitlines()
+    assert "--no-index" in line and f"--find-links {checkout.folder.resolve()}/wheels" in line
+    assert (checkout.run("up").stderr, len(checkout.notes.read_text().splitlines())) == ("", 1)
+
+
+def test_a_bundle_for_another_python_says_so_and_asks_the_internet(checkout: Checkout) -> None:
+    unpack_wheels(checkout)
+    done = checkout.run("up", fakes={"FAKE_UNFIT": "1"})
+    assert "this bundle is for Python 3.11 linux-x86_64, which is not here" in done.stderr
+    assert checkout.installed == ["."]
+
+
+def test_tests_need_more_than_a_bundle_has(checkout: Checkout) -> None:
+    unpack_wheels(checkout)
+    checkout.run("check")
+    assert checkout.installed == [".[dev]"]
 
 
 def test_check_runs_every_step_and_remembers_what_failed(checkout: Checkout) -> None:

@@ -41,6 +41,7 @@ def build_parser(version: str = "") -> Parser:
     _entry_commands(verbs)
     _people_commands(verbs)
     _gateway_commands(verbs)
+    _bundle_command(verbs)
     # Listed for --help only; passerby.main hands this over before this parser is asked.
     bench = verbs.add_parser("bench", help="run the benchmarks")
     bench.set_defaults(run="bench")
@@ -211,6 +212,11 @@ def _gateway_commands(verbs: "Verbs") -> None:
     run = _command(actions, "run", "gateway:run", "visit what is mirrored, again and again, until Ctrl-C")
     run.add_argument("--every", type=_every, default=1800, metavar="S", help="seconds; default: %(default)s")
     run.add_argument("--once", action="store_true", help="visit each source once, and end")
+
+
+def _bundle_command(verbs: "Verbs") -> None:
+    bundle = _command(verbs, "bundle", "bundle:bundle", "pack the program for machines without internet")
+    bundle.add_argument("--into", metavar="FILE", help="or a folder; named after this platform if not given")
 
 
 def _people_commands(verbs: "Verbs") -> None:
