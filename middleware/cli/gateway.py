@@ -6,17 +6,19 @@ import time
 from pathlib import Path
 
 from contentdb.errors import UsageError
-from contentdb.imports import Report, import_feed
+from contentdb.imports import Report
 from contentdb.names import parse_feed_id
-from middleware.api.documents import Document, find_feed
+from middleware.api.documents import Document
 from middleware.cli.desk import Desk
 from middleware.cli.words import parse_size, shorten, show_number, show_time, table
+from middleware.client.reach import reach
 from middleware.gateway.addresses import is_url
 from middleware.gateway.fetch import Fetcher
 from middleware.gateway.keeping import Shelf
 from middleware.gateway.sources import DEFAULT_ENTRIES, DEFAULT_FILE_BYTES, Source, checked
 from middleware.gateway.visiting import Visit, Visitor
 
+GATEWAY_APP = "gateway"
 # A source that is added while a gateway runs is visited within this time.
 LOOK_AGAIN_S = 30.0
 
@@ -50,7 +52,13 @@ def _address(text: str) -> str:
 
 
 def _feed(desk: Desk, text: str) -> str:
-    return parse_feed_id(text) if ":" in text else find_feed(desk.store, text).id
+    if ":" in text:
+        return parse_feed_id(text)
+    with reach(desk.home, GATEWAY_APP) as node:
+        found = [str(feed["id"]) for feed in node.call("feeds") if feed["title"] == text]
+    if len(found) != 1:
+        raise UsageError(f"{len(found) or 'no'} feeds are titled {text!r}; name one by its id")
+    return found[0]
 
 
 def listing(desk: Desk, options: argparse.Namespace) -> int:
@@ -138,9 +146,11 @@ def _forever(desk: Desk, shelf: Shelf, visitor: Visitor, every_s: float) -> None
 
 def _visitor(desk: Desk, shelf: Shelf) -> Visitor:
     def take_in(document: Path) -> Report:
-        # Opened for this moment only: others use the home between two visits.
-        with Desk(desk.home, as_json=False) as inner:
-            return import_feed(inner.library, document, inner.now())
+        # By the node if one runs; else the home is opened for this moment only, and left to others.
+        with reach(desk.home, GATEWAY_APP) as node:
+            done = node.call("import_feed", {"file": str(document)})
+        counts = {name: done[name] for name in ("entries", "retractions", "files", "known", "refused")}
+        return Report(done["feed"], document, **counts, problems=list(done["problems"]))
 
     return Visitor(shelf.folder, Fetcher(), take_in, shelf.visited)
 

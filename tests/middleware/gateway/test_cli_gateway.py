@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+import passerby
+from tests.middleware.api.serving import Served
 from tests.middleware.command import ROOT, Commands
 from tests.middleware.gateway.test_visits import atom, podcast, post
 from tests.middleware.gateway.webserver import Web, web_server
@@ -64,7 +66,7 @@ def test_entries_go_to_the_feed_that_is_named(run: Commands, web: Web, feed: str
     run("gateway", "add", web.url("/feed"), "--allow-private", "--feed", "Street music", "--no-files")
     run("gateway", "run", "--once")
     assert [entry["feed"] for entry in run.json("entries")] == [feed]
-    assert "there is no feed" in run.fails("gateway", "add", web.url("/feed"), "--feed", "Nobody's")
+    assert "no feeds are titled" in run.fails("gateway", "add", web.url("/feed"), "--feed", "Nobody's")
 
 
 def test_a_file_is_mirrored(run: Commands, tmp_path: Path) -> None:
@@ -106,6 +108,22 @@ def test_wrong_input_is_one_sentence(run: Commands, words: tuple[str, ...], sent
 def test_usage_is_checked(run: Commands) -> None:
     run.fails("gateway", "run", "--every", "5", status=2)
     run.fails("gateway", "add", "https://x.example/", "--feed", "a", "--title", "b", status=2)
+
+
+def test_a_running_node_takes_in_what_is_fetched_and_delivers_it(run: Commands, web: Web) -> None:
+    web.serve("/song.mp3", b"la" * 10_000)
+    web.serve("/feed", podcast((1, web.url("/song.mp3"), 20_000)))
+    served = Served(run.home)
+    try:
+        with passerby.connect(app="reader", home=run.home) as reader:
+            entries = iter(reader.subscribe(web.url("/feed")))
+            run("gateway", "add", web.url("/feed"), "--allow-private")
+            (visit,) = run.json("gateway", "run", "--once")
+            assert (visit["entries"], visit["new_files"]) == (1, 1)
+            entry = next(entries)
+            assert entry.title == "Talk 1" and entry.enclosures[0].name == "song.mp3"
+    finally:
+        served.stop()
 
 
 def test_an_address_that_may_hold_a_secret_is_warned_about(run: Commands) -> None:
