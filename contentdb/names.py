@@ -1,5 +1,6 @@
 """Distinct types for the names of things, and the one place that checks their form."""
 
+import ipaddress
 import re
 from typing import NamedTuple, NewType
 
@@ -102,6 +103,30 @@ def ip_address(host: str, port: int) -> Address:
     # How a socket for both families spells an IPv4 peer; one machine must not have two addresses for it.
     host = host.removeprefix("::ffff:") if "." in host else host
     return Address(f"ip:[{host}]:{port}" if ":" in host else f"ip:{host}:{port}")
+
+
+def parse_ip_address(text: str, default_port: int) -> Address:
+    """The address somebody typed: host:port, [host]:port or the tagged form; the port may be left out."""
+    bare = text.strip().removeprefix("ip:")
+    match = re.fullmatch(r"\[([^\[\]]+)\](?::([0-9]{1,5}))?|([^:\[\]]+)(?::([0-9]{1,5}))?", bare)
+    host, port = (
+        ("", 0) if match is None else (match[1] or match[3], int(match[2] or match[4] or default_port))
+    )
+    try:
+        ip = ipaddress.ip_address(host)
+    except ValueError:
+        ip = None
+    if ip is None or not 0 < port < 65_536 or (ip.version == 6) is not bare.startswith("["):
+        raise UsageError(
+            f"expected a numeric address such as 192.0.2.7:4747 or [fe80::1%eth0]:4747; got {text[:80]!r}"
+        )
+    if ip.is_multicast or ip.is_unspecified or str(ip) == "255.255.255.255":
+        raise UsageError(f"{text[:80]!r} is not the address of one machine")
+    if ip.version == 6 and ip.is_link_local and not ip.scope_id:
+        raise UsageError(f"a link-local address needs its interface, as in [{ip}%eth0]:{port}")
+    address = ip_address(str(ip), port)
+    ip_endpoint(address)
+    return address
 
 
 def ip_endpoint(address: Address) -> tuple[str, int]:

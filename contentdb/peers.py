@@ -9,6 +9,8 @@ from contentdb.database import Database
 from contentdb.names import Address, NodeId
 from contentdb.settings import DAY_S, Limits
 
+GIVEN, MAX_GIVEN = "given_addresses", 64
+
 
 class Doubt(IntEnum):
     """Whether a session may have missed something that a filter hid by chance."""
@@ -85,6 +87,24 @@ class Peers:
                 "WHERE key = ?",
                 (at, address, key),
             )
+
+    def addresses(self, most: int) -> list[Address]:
+        """Where those were whom we dialled, the last ones first."""
+        rows = self._run.execute(
+            "SELECT address FROM peers WHERE address IS NOT NULL ORDER BY last_seen_at DESC, node LIMIT ?",
+            (most,),
+        )
+        return [Address(address) for (address,) in rows]
+
+    def given(self) -> list[Address]:
+        """Where the owner said that somebody is, in the order in which it was said."""
+        return [Address(line) for line in str(self._database.meta(GIVEN) or "").splitlines()]
+
+    def give(self, address: Address) -> None:
+        """Remember this until MAX_GIVEN others were given; it survives restarts."""
+        lines = [*(each for each in self.given() if each != address), address][-MAX_GIVEN:]
+        with self._database.transaction(durable=True):
+            self._database.put_meta(GIVEN, "\n".join(lines))
 
     def synchronised(
         self,

@@ -51,6 +51,7 @@ class Hello:
     can: tuple[str, ...] = ()
     is_answer: bool = False
     gained: tuple[str, ...] = ()  # short ids of the last gains, the newest last
+    asks: bool = False  # for an answer, known or not
 
     def __post_init__(self) -> None:
         if _NODE.fullmatch(self.node) is None:
@@ -93,11 +94,12 @@ def encode_hello(hello: Hello) -> bytes:
     seconds = f"{hello.next_s:.3f}".rstrip("0").rstrip(".")
     can = f' can="{" ".join(hello.can)}"' if hello.can else ""
     gained = f' gained="{"".join(hello.gained)}"' if hello.gained else ""
+    ask = ' ask="true"' if hello.asks else ""
     answer = ' answer="true"' if hello.is_answer else ""
     return (
         f'<message xmlns="urn:passerby:1" version="1"><node-id>{hello.node}</node-id>'
         f'<hello port="{hello.port}" epoch="{hello.epoch}" revision="{hello.revision}"'
-        f' next_s="{seconds}"{can}{gained}{answer}/></message>'
+        f' next_s="{seconds}"{can}{gained}{ask}{answer}/></message>'
     ).encode("ascii")
 
 
@@ -131,8 +133,9 @@ def _read(message: Element) -> Hello:
         )
     node, hello = _only(message, "node-id"), _only(message, "hello")
     can = hello.get("can")
-    if hello.get("answer") not in (None, "true"):
-        raise RemoteError(f"answer must be true or absent; got {hello.get('answer')!r:.40}")
+    for name in ("ask", "answer"):
+        if hello.get(name) not in (None, "true"):
+            raise RemoteError(f"{name} must be true or absent; got {hello.get(name)!r:.40}")
     try:
         return Hello(
             node=NodeId(node.text or ""),
@@ -143,6 +146,7 @@ def _read(message: Element) -> Hello:
             can=() if can is None else tuple(can.split(" ")),
             is_answer=hello.get("answer") is not None,
             gained=_gained(hello.get("gained")),
+            asks=hello.get("ask") is not None,
         )
     except UsageError as error:
         raise RemoteError(str(error)) from None

@@ -77,12 +77,17 @@ class Neighbourhood:
                 sighting.until = until = now + max(MIN_LASTS_S, LOST_AFTER_HELLOS * hello.next_s)
                 if until < known.look_at:
                     self._look(known, until)
-                return []
+                return self._answer(hello.node, source, now) if hello.asks and not hello.is_answer else []
         lasts_s = LOST_AFTER_HELLOS * hello.next_s
         effects = self._sighted(hello.node, Sighting(HELLO, address, hello.claim, now), lasts_s, now)
-        if known is None and hello.node in self._known and not hello.is_answer:
+        is_welcome = hello.node in self._known and (known is None or hello.asks)
+        if is_welcome and not hello.is_answer:
             effects += self._answer(hello.node, source, now)
         return effects
+
+    def asking(self) -> Hello | None:
+        """A hello that asks for an answer, for one address; None while there is nothing to say."""
+        return self._schedule.hello(asks=True) if self._schedule.is_started else None
 
     def sighted(
         self,

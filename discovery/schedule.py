@@ -52,15 +52,20 @@ class HelloSchedule:
     def is_started(self) -> bool:
         return self._state is not None
 
-    def hello(self, *, is_answer: bool = False) -> Hello:
+    def hello(self, *, is_answer: bool = False, asks: bool = False) -> Hello:
         assert self._state is not None
         # Thousandths, rounded up: never less than the longest wait.
         next_s = min(MAX_NEXT_S, ceil(self._interval_s * (1 + JITTER) * 1000) / 1000)
         said = self._said
         is_same = said is not None and (said.epoch, said.revision, said.port) == self._state
-        if said is None or not is_same or said.next_s != next_s or said.is_answer != is_answer:
+        if (
+            said is None
+            or not is_same
+            or (said.next_s, said.is_answer, said.asks) != (next_s, is_answer, asks)
+        ):
             epoch, revision, port = self._state
-            bare = Hello(self._own, port, epoch, revision, next_s, self._settings.can, is_answer)
+            can = self._settings.can
+            bare = Hello(self._own, port, epoch, revision, next_s, can, is_answer=is_answer, asks=asks)
             # Kept: a quiet node says the same all day, and whoever sends it sees that it is.
             self._said = said = telling(bare, self._gained)
         return said

@@ -14,6 +14,7 @@ from discovery.hello import Claim
 
 HELLO = "hello"
 MDNS = "mdns"
+GIVEN = "given"
 MAX_ADDRESSES = 8
 # As many again for places that cannot be dialled, or that a forger adds: the proved ones stay.
 MAX_SIGHTINGS = 16

@@ -15,7 +15,7 @@ from contentdb.names import Address
 from discovery.hello import MAX_HELLO_BYTES, Hello, decode_hello, encode_hello
 from discovery.interfaces import Link, changes, current_links, ip_address, split_ip_address
 from discovery.udp_reader import DatagramReader, Source
-from discovery.udp_sockets import join_group, leave_group, open_listener, open_sender, targets
+from discovery.udp_sockets import join_group, leave_group, open_far, open_listener, open_sender, targets
 
 log = logging.getLogger(__name__)
 
@@ -53,6 +53,7 @@ class UdpBeacon:
         self._loop = asyncio.get_running_loop()
         self._reader = DatagramReader(self._received, MAX_HELLO_BYTES)
         self._senders: dict[Link, socket.socket] = {}
+        self._far: dict[bool, socket.socket] = {}
         self._listeners: dict[bool, socket.socket] = {}
         self.counts = BeaconCounts()
         for is_ipv6, family in ((False, socket.AF_INET), (True, socket.AF_INET6)):
@@ -74,22 +75,31 @@ class UdpBeacon:
             for target in targets(link, self._port):
                 self._send(self._senders[link], datagram, target)
 
-    def answer_hello(self, hello: Hello, to: Address) -> None:
-        """Answer from the link over which that address was heard; if it is gone, so is who asked."""
+    def send_to(self, hello: Hello, to: Address) -> None:
+        """Say it to one address, from the link that reaches it; else the routes decide."""
         host, scope, port = split_ip_address(to) or ("", "", 0)
         for link in sorted(self._senders):
             if host and link.reaches(host, scope):
                 target = (host, port, 0, link.index) if link.is_ipv6 else (host, port)
                 self._send(self._senders[link], encode_hello(hello), target)
                 return
-        self.counts.unsent += 1
+        if host and not scope and self._senders:
+            self._send(self._far_socket(":" in host), encode_hello(hello), (host, port))
+        else:
+            self.counts.unsent += 1  # the link over which it was heard is gone, and so is who asked
 
     def close(self) -> None:
         self._timer.cancel()
         self._reader.close()
-        for sock in [*self._senders.values(), *self._listeners.values()]:
+        for sock in [*self._senders.values(), *self._listeners.values(), *self._far.values()]:
             sock.close()
-        self._senders, self._listeners = {}, {}
+        self._senders, self._listeners, self._far = {}, {}, {}
+
+    def _far_socket(self, is_ipv6: bool) -> socket.socket:
+        if is_ipv6 not in self._far:
+            self._far[is_ipv6] = open_far(socket.AF_INET6 if is_ipv6 else socket.AF_INET)
+            self._reader.add(self._far[is_ipv6])
+        return self._far[is_ipv6]
 
     def _send(self, sender: socket.socket, datagram: bytes, target: Source) -> None:
         try:

@@ -36,6 +36,13 @@ def open_sender(link: Link) -> socket.socket:
     return sock
 
 
+def open_far(family: socket.AddressFamily) -> socket.socket:
+    """A socket for addresses behind a router, which no link reaches by itself."""
+    sock = socket.socket(family, socket.SOCK_DGRAM)
+    sock.setblocking(False)
+    return sock
+
+
 def open_listener(family: socket.AddressFamily, port: int) -> socket.socket:
     """A socket on the common port, shared with other nodes of this machine: each hears every broadcast."""
     sock = socket.socket(family, socket.SOCK_DGRAM)

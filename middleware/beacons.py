@@ -42,8 +42,8 @@ class Beacons:
         self._udp.send_hello(hello)
         self._announce(hello)
 
-    def answer_hello(self, hello: Hello, to: Address) -> None:
-        self._udp.answer_hello(hello, to)
+    def send_to(self, hello: Hello, to: Address) -> None:
+        self._udp.send_to(hello, to)
 
     async def start_mdns(self) -> None:
         """Not before the node is up: loading zeroconf takes longer than all the rest of a start."""
@@ -98,6 +98,6 @@ class Beacons:
 
     def _links_changed(self, links: frozenset[Link]) -> None:
         now = self._loop.time()
-        self._perform(self._node.sighted(self._node.neighbourhood.link_came_up(now), now, self._at()))
+        self._perform(self._node.links_changed(now, self._at()))
         if self._mdns is not None:
             self._mdns.links_changed(links)

@@ -41,7 +41,7 @@ class Bridge:
 
     def connected(self, now: float) -> None:
         session = self._node.sessions.get(self.number)
-        if session is not None and session.claimed is not None:
+        if session is not None and session.role == "client":
             self._perform(self._node.stream_opened(self.number, now, self._at()))
 
     def bytes_received(self, data: memoryview, now: float) -> None:

@@ -8,10 +8,10 @@ from contentdb.errors import RemoteError
 from contentdb.identity import NodeSecret
 from contentdb.intake import Outcome as Taken
 from contentdb.names import Address, NodeId, Root
-from contentdb.peers import Doubt
 from contentdb.store import Store
 from discovery.effects import Effect as DiscoveryEffect
 from discovery.neighbourhood import Neighbourhood
+from discovery.sightings import GIVEN
 from middleware.config import SessionSettings
 from middleware.delivery import Delivery
 from middleware.effects import (
@@ -24,6 +24,7 @@ from middleware.effects import (
     Verify,
     Wake,
 )
+from middleware.history import History
 from middleware.logbook import (
     EnclosureReceived,
     EntryReceived,
@@ -31,6 +32,7 @@ from middleware.logbook import (
     SessionRefused,
     short_version,
 )
+from middleware.outreach import MAX_WAIT_S, Outreach
 from middleware.sessions import Session, Sessions
 from middleware.sync import Dial, Synchroniser
 from middleware.wishes import Wishes
@@ -66,6 +68,7 @@ class Encounters:
         *,
         neighbourhood: Neighbourhood,
         sync: Synchroniser,
+        outreach: Outreach,
         wishes: Wishes,
         delivery: Delivery,
         logbook: Logbook,
@@ -73,6 +76,7 @@ class Encounters:
     ) -> None:
         self._store, self._secret, self._entropy = store, secret, entropy
         self._neighbourhood, self._sync, self._wishes = neighbourhood, sync, wishes
+        self._outreach, self._history = outreach, History(store, wishes.interest)
         self._delivery, self._logbook = delivery, logbook
         self._server = Server(store, secret.node_id, entropy=entropy)
         self.sessions = Sessions(settings)
@@ -83,6 +87,12 @@ class Encounters:
         stream = ClientStream(self._secret, self._entropy)
         session = self.sessions.add(stream, dial.address, dial.node, now)
         return OpenStream(session.number, dial.address)
+
+    def dial_given(self, address: Address, now: float) -> OpenStream:
+        """Dial whoever is there."""
+        session = self.sessions.add(ClientStream(self._secret, self._entropy), address, None, now)
+        session.is_given = True
+        return OpenStream(session.number, address)
 
     def accepted(self, address: Address, now: float, at: int) -> tuple[int, list[Outcome]]:
         stream = ServerStream(self._secret, self._entropy, self._server)
@@ -165,6 +175,8 @@ class Encounters:
             session.stream.lost()
         fact = session.fact(now)
         self._logbook.note(fact, now, at)
+        if session.is_given:
+            self._outreach.dial_ended(session.address, now)
         if session.claimed is not None:
             self._sync.session_ended(
                 session.claimed,
@@ -196,9 +208,12 @@ class Encounters:
                 case FeedsFound(descriptors):
                     out.append(FeedsDiscovered(descriptors, session.stream.peer or NodeId("")))
                 case Finished(pair, doubt):
-                    self._finished(session, pair, doubt, at)
+                    session.is_whole, session.reason = True, "done"
+                    session.asked_for = self._wishes.downloads.version
+                    self._history.asked(session.proven, pair, doubt, at)
                 case ClientDone(hello):
-                    self._client_done(session, hello, at)
+                    session.is_whole, session.reason = True, "done"
+                    self._history.served(session.proven, hello, at)
                 case SessionRejected(reason, retry_s):
                     session.reason = f"rejected: {reason}"
                     session.retry_s = None if retry_s is None else float(retry_s)
@@ -211,6 +226,7 @@ class Encounters:
             self._store.peers.met(node, at)
             self._admit(session, session.stream, node, now, at)
             return [*self._neighbourhood.proved(node, now, address=session.address)]
+        given = self._given_proved(session, node, now) if session.claimed is None else []
         if node != session.claimed:
             effects = self._neighbourhood.disproved(session.claimed or node, session.address, now)
             return [*effects, *self._cut(session, "another node answered", now, at)]
@@ -219,7 +235,18 @@ class Encounters:
             node, self._store, self._wishes.downloads, self._wishes.plan(node), entropy=self._entropy
         )
         proved = self._neighbourhood.proved(node, now, address=session.address)
-        return [*proved, *self._perform(session, session.stream.begin(client, now), now, at)]
+        return [*given, *proved, *self._perform(session, session.stream.begin(client, now), now, at)]
+
+    def _given_proved(self, session: Session, node: NodeId, now: float) -> list[Outcome]:
+        """Now we know who is at an address that was given, unless that is somebody whom we ask already."""
+        if self._sync.is_in_session(node):
+            return []
+        session.claimed = node
+        self._sync.session_began(node)
+        lasts_s = 2 * MAX_WAIT_S
+        return [
+            *self._neighbourhood.sighted(node, session.address, source_name=GIVEN, lasts_s=lasts_s, now=now)
+        ]
 
     def _admit(self, session: Session, stream: ServerStream, node: NodeId, now: float, at: int) -> None:
         reject = self.sessions.admission(session, now)
@@ -257,34 +284,3 @@ class Encounters:
         self._store.gained(root)
         keys = self._wishes.file_completed(root)
         return [Deliver(due) for due in self._delivery.due(self._delivery.stored(keys), at)]
-
-    def _finished(self, session: Session, pair: tuple[str, int], doubt: Doubt, at: int) -> None:
-        session.is_whole, session.reason = True, "done"
-        session.asked_for = self._wishes.downloads.version
-        assert session.stream.peer is not None
-        self._store.peers.synchronised(
-            session.stream.peer,
-            epoch=pair[0],
-            revision=pair[1],
-            subscriptions=self._wishes.interest.newest_subscription,
-            doubt=doubt,
-            at=at,
-        )
-
-    def _client_done(self, session: Session, hello: SessionHello, at: int) -> None:
-        """If all that the client gained came from us, its new pair is one that we have seen."""
-        session.is_whole, session.reason = True, "done"
-        peer = self._store.peers.get(session.stream.peer) if session.stream.peer else None
-        if hello.base is None or peer is None:
-            return
-        has_seen = peer.epoch == hello.epoch and peer.revision is not None and peer.revision >= hello.base
-        if has_seen or hello.base == 0:
-            newest = self._wishes.interest.newest_subscription
-            self._store.peers.synchronised(
-                peer.node,
-                epoch=hello.epoch,
-                revision=hello.revision,
-                subscriptions=peer.subscriptions if has_seen else newest,
-                doubt=peer.doubt if has_seen else Doubt.NONE,
-                at=at,
-            )

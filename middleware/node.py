@@ -11,7 +11,7 @@ from random import Random
 from contentdb.arrivals import Arrival
 from contentdb.identity import NodeSecret
 from contentdb.model import Entry
-from contentdb.names import Address
+from contentdb.names import Address, parse_ip_address
 from contentdb.store import Store
 from contentdb.subscriptions import Subscription
 from discovery.effects import AnswerHello, NeighbourChanged, NeighbourFound, NeighbourLost, SendHello
@@ -33,10 +33,12 @@ from middleware.logbook import (
     NodeStopped,
     short_version,
 )
+from middleware.outreach import Outreach
 from middleware.sync import Synchroniser
 from middleware.wishes import Wishes
 
 MAINTAIN_EVERY_S = 60.0
+MAX_REMEMBERED = 32
 
 
 def hello_settings(settings: Settings) -> HelloSettings:
@@ -61,6 +63,7 @@ class Node:
         self._sync = Synchroniser(
             rng, store.peers.get, store.gains.has_seen, max_sessions=settings.sessions.clients
         )
+        self._outreach = Outreach(rng, settings.hello.port)
         self.delivery = Delivery(store)
         self.wishes = Wishes(store, self.delivery)
         self._encounters = Encounters(
@@ -69,13 +72,14 @@ class Node:
             settings.sessions,
             neighbourhood=self.neighbourhood,
             sync=self._sync,
+            outreach=self._outreach,
             wishes=self.wishes,
             delivery=self.delivery,
             logbook=logbook,
             entropy=entropy,
         )
         self.sessions = self._encounters.sessions
-        self._port = 0
+        self._port, self._hello_port = 0, settings.hello.port
         self._announced: tuple[str, int] | None = None
         self._considered: tuple[int, ...] = ()
         self._maintained = 0.0
@@ -88,6 +92,9 @@ class Node:
         self._port, self._maintained = port, now
         self.logbook.note(NodeStarted(self.store.epoch, self.store.revision), now, at)
         self.wishes.subscriptions_changed()
+        for address in self.store.peers.given():
+            self._outreach.given(address, now)
+        self._outreach.remembered(self.store.peers.addresses(MAX_REMEMBERED), now)
         for subscription in self.store.subscriptions.all():
             self.wishes.resume(subscription, at)
         return self._settled([], now, at)
@@ -100,12 +107,13 @@ class Node:
         return min(
             self.neighbourhood.next_timer(),
             self._sync.next_timer(),
+            self._outreach.next_timer(),
             self.sessions.next_timer(),
             self._maintained + MAINTAIN_EVERY_S,
         )
 
     def timer_fired(self, now: float, at: int) -> list[Effect]:
-        effects: list[Outcome] = [*self.neighbourhood.timer_fired(now)]
+        effects: list[Outcome] = [*self.neighbourhood.timer_fired(now), *self._reached_out(now)]
         if now >= self.sessions.next_timer():
             effects += self._encounters.overdue(now, at)
         if now >= self._maintained + MAINTAIN_EVERY_S:
@@ -153,12 +161,35 @@ class Node:
     # -- hellos
 
     def hello_received(self, hello: Hello, source: Address, now: float, at: int) -> list[Effect]:
+        if self._outreach.looks_at(source):
+            own = self.neighbourhood.asking()
+            self._outreach.heard(source, hello, hello.next_s if own is None else own.next_s, now)
         effects = self.neighbourhood.hello_received(hello, source, now)
         return self._settled([*effects], now, at) if effects else []
 
     def sighted(self, effects: Iterable[Outcome], now: float, at: int) -> list[Effect]:
         """What the neighbourhood made of another source of sightings, such as mDNS."""
         return self._settled([*effects], now, at)
+
+    def links_changed(self, now: float, at: int) -> list[Effect]:
+        """There are other network interfaces than before, or other addresses."""
+        self._outreach.links_changed(now)
+        return self._settled([*self.neighbourhood.link_came_up(now)], now, at)
+
+    def meet(self, address: str, now: float, at: int) -> list[Effect]:
+        """Look for somebody at this address from now on, also after a restart; UsageError if it is none."""
+        given = parse_ip_address(address, self._hello_port)
+        self.store.peers.give(given)
+        self._outreach.given(given, now)
+        return self._settled(self._reached_out(now), now, at)
+
+    def _reached_out(self, now: float) -> list[Outcome]:
+        if now < self._outreach.next_timer():
+            return []
+        hello = self.neighbourhood.asking()
+        asks = [] if hello is None else [SendTo(hello, to) for to in self._outreach.asks(now)]
+        dials = self._outreach.dials(now, has_room=self._sync.has_room)
+        return [*asks, *(self._encounters.dial_given(address, now) for address in dials)]
 
     # -- streams
 

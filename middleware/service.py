@@ -138,7 +138,7 @@ class Service:
                 case Broadcast(hello):
                     self._beacons.send_hello(hello)
                 case SendTo(hello, to):
-                    self._beacons.answer_hello(hello, to)
+                    self._beacons.send_to(hello, to)
                 case OpenStream(session, address):
                     bridge = Bridge(self.node, session, self._perform, self._now, _at)
                     self._streams[session] = self._tcp.dial(address, bridge)

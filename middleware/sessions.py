@@ -32,6 +32,7 @@ class Session:
     proved: float | None = None
     reason: str = ""
     retry_s: float | None = None
+    is_given: bool = False  # dialled because the owner gave the address, without knowing who is there
     is_whole: bool = False
     is_leaving: bool = False  # it was told to go, and may read what is on its way
     verifying: int = 0
@@ -41,6 +42,12 @@ class Session:
     @property
     def role(self) -> str:
         return "client" if isinstance(self.stream, ClientStream) else "server"
+
+    @property
+    def proven(self) -> NodeId:
+        """Who the peer is; only of a session in which that is proved."""
+        assert self.stream.peer is not None
+        return self.stream.peer
 
     def fact(self, now: float) -> SessionEnded:
         """What the logbook keeps of it, now that it is over."""

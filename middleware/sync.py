@@ -112,6 +112,18 @@ class Synchroniser:
         for node, sight in sorted(self._sights.items()):
             self._consider(node, sight, now)
 
+    @property
+    def has_room(self) -> bool:
+        return len(self._in_session) < self._max_sessions
+
+    def is_in_session(self, node: NodeId) -> bool:
+        return node in self._in_session
+
+    def session_began(self, node: NodeId) -> None:
+        """With somebody whom we dialled without knowing who it is."""
+        self._in_session[node] = Claim("", 0)
+        self._next_due = None
+
     def session_ended(
         self,
         node: NodeId,

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from contentdb import names
 from contentdb.errors import UsageError
-from contentdb.names import AuthorKey, FeedId, is_iri, owned_feed_id, owner_of
+from contentdb.names import AuthorKey, FeedId, is_iri, owned_feed_id, owner_of, parse_ip_address
 
 KEY = AuthorKey("ab" * 32)
 words = st.text(max_size=60)
@@ -160,3 +160,40 @@ def test_any_text_is_a_name_or_a_usage_error(text: str) -> None:
             assert parse(text) == text
         except UsageError as error:
             assert str(error).isprintable()
+
+
+@pytest.mark.parametrize(
+    ("typed", "address"),
+    [
+        ("192.0.2.7:40123", "ip:192.0.2.7:40123"),
+        ("192.0.2.7", "ip:192.0.2.7:4747"),
+        (" ip:192.0.2.7:4747 ", "ip:192.0.2.7:4747"),
+        ("[2001:DB8::1]:4747", "ip:[2001:db8::1]:4747"),
+        ("[fe80::1%eth0]:4747", "ip:[fe80::1%eth0]:4747"),
+        ("ip:[fe80::1%eth0]", "ip:[fe80::1%eth0]:4747"),
+    ],
+)
+def test_an_address_is_taken_as_people_write_it(typed: str, address: str) -> None:
+    assert parse_ip_address(typed, 4747) == address
+
+
+@pytest.mark.parametrize(
+    "typed",
+    ["", "somewhere", "ann.example:4747", "192.0.2.7:", "192.0.2.7:0", "192.0.2.7:70000", "192.0.2.256:1",
+     "fe80::1", "2001:db8::1:4747", "[192.0.2.7]:4747", "[fe80::1]:4747", "[fe80::1%]:1", "239.255.47.47:1",
+     "[ff02::1]:1", "0.0.0.0:1", "[::]:1", "255.255.255.255:1", "ble:00-11", "ip:ip:192.0.2.7:1",
+     "192.0.2.7:1 2", "[fe80::1%a b]:1"],
+)  # fmt: skip
+def test_what_is_no_address_of_one_machine_is_refused_in_one_sentence(typed: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        parse_ip_address(typed, 4747)
+    assert "\n" not in str(caught.value)
+
+
+@given(words)
+def test_no_text_is_too_strange_to_be_refused(text: str) -> None:
+    try:
+        address = parse_ip_address(text, 4747)
+    except UsageError:
+        return
+    assert parse_ip_address(address, 1) == address

@@ -78,7 +78,7 @@ class Announcer:
             if isinstance(effect, SendHello):
                 self._udp.send_hello(effect.hello)
             elif isinstance(effect, AnswerHello):
-                self._udp.answer_hello(effect.hello, effect.to)
+                self._udp.send_to(effect.hello, effect.to)
             else:
                 one = effect.neighbour
                 line = {"event": type(effect).__name__, "node": int(one.node, 16), "revision": one.revision}

@@ -42,6 +42,7 @@ hellos = st.builds(
     next_s=st.integers(100, 3_600_000).map(lambda thousandths: thousandths / 1000),
     can=st.lists(st.from_regex(r"[a-z0-9-]{1,16}", fullmatch=True), max_size=8).map(tuple),
     is_answer=st.booleans(),
+    asks=st.booleans(),
 )
 gains = st.lists(st.text(hexadecimal, min_size=16, max_size=16), max_size=20).map(tuple)
 

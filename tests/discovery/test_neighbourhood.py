@@ -1,7 +1,9 @@
 """Neighbours are found, change and are lost; several places and sources make one neighbour."""
 
-from discovery.effects import NeighbourChanged, NeighbourFound, NeighbourLost
-from tests.discovery.scenes import ANN, BEN, EPOCH, OWN, at, hello, node, only, quiet, run
+from dataclasses import replace
+
+from discovery.effects import AnswerHello, NeighbourChanged, NeighbourFound, NeighbourLost
+from tests.discovery.scenes import ANN, BEN, EPOCH, OWN, at, hello, node, only, quiet, run, started
 
 OTHER_EPOCH = "f" * 16
 
@@ -157,3 +159,17 @@ def test_neighbours_are_told_in_the_order_of_their_ids() -> None:
         hood.hello_received(hello(node(number)), at(f"10.0.0.{number}"), 0.0)
     assert [neighbour.node for neighbour in hood.neighbours()] == [node(1), node(2), node(3)]
     assert hood.neighbour(BEN) is None
+
+
+def test_a_neighbour_that_asks_is_answered_though_it_is_known_but_not_more_than_once_a_second() -> None:
+    core = started()
+    core.hello_received(hello(), at("192.0.2.1"), 0.0)
+    asking = replace(hello(), asks=True)
+    answers = [
+        effect
+        for number in range(30)
+        for effect in core.hello_received(asking, at("192.0.2.1"), 1.0 + number / 10)
+        if isinstance(effect, AnswerHello)
+    ]
+    assert len(answers) == 3 and all(answer.hello.is_answer and not answer.hello.asks for answer in answers)
+    assert core.hello_received(replace(asking, is_answer=True), at("192.0.2.1"), 9.0) == []

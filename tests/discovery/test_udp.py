@@ -55,7 +55,7 @@ def test_everybody_on_the_machine_hears_a_hello_and_only_the_asker_the_answer() 
         ears[0].beacon.send_hello(hello())
         (said, source), *others = [await ear.heard.get() for ear in ears]
         assert said == hello() and others == [(said, source)] * 2
-        ears[1].beacon.answer_hello(answer(), source)
+        ears[1].beacon.send_to(answer(), source)
         assert (await ears[0].heard.get())[0] == answer()
         ears[2].beacon.send_hello(hello(revision=3))
         # What comes next to the others is the next hello, not the answer.
@@ -93,8 +93,8 @@ def test_what_cannot_be_sent_is_counted_and_not_fatal() -> None:
         ear = Ear(0, lambda: frozenset({stray}))
         await ear.links.get()
         ear.beacon.send_hello(hello())
-        ear.beacon.answer_hello(answer(), Address("ip:198.51.100.1:9"))
-        ear.beacon.answer_hello(answer(), Address("ble:00-11"))
+        ear.beacon.send_to(answer(), Address("ip:[fe80::1%gone]:9"))
+        ear.beacon.send_to(answer(), Address("ble:00-11"))
         assert ear.beacon.counts.unsent >= 2
         ear.beacon.close()
 

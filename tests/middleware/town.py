@@ -156,9 +156,9 @@ class Town:
         self.lan, self._folder = lan, folder
         self.people: list[Person] = []
 
-    def person(self, *, has_ipv4: bool = True) -> Person:
+    def person(self, *, has_ipv4: bool = True, ipv4: str = "") -> Person:
         number = len(self.people) + 1
-        ipv4 = f"10.78.0.{number}/24" if has_ipv4 else ""
+        ipv4 = ipv4 or (f"10.78.0.{number}/24" if has_ipv4 else "")
         machine = self.lan.machine(ipv4=ipv4, has_ipv6=not has_ipv4)
         person = Person(self._folder / f"home{number}", machine)
         self.people.append(person)

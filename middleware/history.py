@@ -1,0 +1,39 @@
+"""What a whole session tells about its peer, kept so that the next one is not opened for nothing."""
+
+from contentdb.names import NodeId
+from contentdb.peers import Doubt
+from contentdb.store import Store
+from middleware.sync import Interest
+from transport.messages import SessionHello
+
+
+class History:
+    def __init__(self, store: Store, interest: Interest) -> None:
+        self._peers, self._interest = store.peers, interest
+
+    def asked(self, node: NodeId, pair: tuple[str, int], doubt: Doubt, at: int) -> None:
+        """We have seen all that we want of this peer up to its pair."""
+        self._peers.synchronised(
+            node,
+            epoch=pair[0],
+            revision=pair[1],
+            subscriptions=self._interest.newest_subscription,
+            doubt=doubt,
+            at=at,
+        )
+
+    def served(self, node: NodeId, hello: SessionHello, at: int) -> None:
+        """If all that the client gained came from us, its new pair is one that we have seen."""
+        peer = self._peers.get(node)
+        if hello.base is None or peer is None:
+            return
+        has_seen = peer.epoch == hello.epoch and peer.revision is not None and peer.revision >= hello.base
+        if has_seen or hello.base == 0:
+            self._peers.synchronised(
+                node,
+                epoch=hello.epoch,
+                revision=hello.revision,
+                subscriptions=peer.subscriptions if has_seen else self._interest.newest_subscription,
+                doubt=peer.doubt if has_seen else Doubt.NONE,
+                at=at,
+            )
