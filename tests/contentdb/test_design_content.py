@@ -148,6 +148,17 @@ def test_a_selector_sees_the_same_of_an_entry_at_hand_in_the_store_and_when_it_i
             assert len(store.entries.select(Selection(NOW, where=parse(f"{name} = {literal}")))) == 1
 
 
+@pytest.mark.parametrize("selector", ["title LIKE '%a_b%'", "title NOT LIKE '%a_b%'"])
+def test_sql_only_gives_candidates_and_the_selector_decides(selector: str) -> None:
+    """Both titles have the letters that SQL looks for; their order is the selector's to see."""
+    wanted = parse(selector)
+    batch = [make_signed(ALICE, number, title=Text(title)) for number, title in enumerate(("a-b", "b-a"))]
+    with memory_store() as store:
+        take(store, *batch)
+        found = [row.title for row in store.entries.select(Selection(NOW, where=wanted))]
+        assert found == [title for title in ("a-b", "b-a") if wanted.evaluate({"title": title})]
+
+
 # -- signed bytes
 
 

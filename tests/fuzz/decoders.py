@@ -24,6 +24,7 @@ from contentdb.sketch import Sketch
 from contentdb.sketch_codec import decode_cells
 from contentdb.sketch_decoder import Decoder as SketchDecoder
 from contentdb.sketch_request import answer_cells, decode_request
+from contentdb.xmlguard import Library
 from discovery.announcement import decode_announcement
 from discovery.hello import decode_compact_hello, decode_hello
 from middleware.config import parse_settings
@@ -39,6 +40,7 @@ from transport.frame import RECORD_BYTES, FrameDecoder
 from transport.items import decode_items
 from transport.xmlcodec import decode_message
 
+WAYS: tuple[Library | None, ...] = (None, "lxml", "etree")
 _OURS = Sketch.of(range(1, 2**64, 2**57), 128)
 _SEEN = {"title": "aaab" * 500, "size": 7, "who": "Ada", "yes": True, "price": 10.5}
 
@@ -49,6 +51,29 @@ class Decoder(NamedTuple):
     refusal: type[Exception]
     examples: Callable[[], Sequence[bytes]]
     share: int = 4  # of all inputs; those that cost a handshake get less
+
+
+def by_both(read: Callable[..., object]) -> Callable[[bytes], object]:
+    """What is read through one XML library must be read through the other, and by short ways, alike."""
+
+    def decode(data: bytes) -> object:
+        found = [_read_or_refused(read, data, library) for library in WAYS]
+        if any(isinstance(each, Exception) is not isinstance(found[0], Exception) for each in found):
+            raise AssertionError(f"one way refuses what another takes: {found!r:.2000}")
+        if isinstance(found[0], Exception):
+            raise found[0]
+        if any(each != found[0] for each in found):
+            raise AssertionError(f"two ways read differently: {found!r:.2000}")
+        return found[0]
+
+    return decode
+
+
+def _read_or_refused(read: Callable[..., object], data: bytes, library: Library | None) -> object:
+    try:
+        return read(data, library=library)
+    except (RemoteError, AtomError) as error:
+        return error
 
 
 # -- decoders that take more than bytes
@@ -179,14 +204,14 @@ DECODERS: tuple[Decoder, ...] = (
     Decoder("handshake-1", first_handshake, RemoteError, examples.first_handshake, share=1),
     Decoder("handshake-2", second_handshake, RemoteError, examples.second_handshake, share=1),
     Decoder("handshake-3", third_handshake, RemoteError, examples.third_handshake, share=1),
-    Decoder("message", decode_message, RemoteError, examples.headers, share=8),
+    Decoder("message", by_both(decode_message), RemoteError, examples.headers, share=8),
     Decoder("items", items, RemoteError, examples.items),
     Decoder("bloom", bloom, RemoteError, examples.filters),
     Decoder("sketch-cells", sketch_cells, RemoteError, examples.cells),
     Decoder("sketch-request", sketch_request, RemoteError, examples.openings),
-    Decoder("entry", read_signed_entry, RemoteError, examples.entries, share=8),
-    Decoder("descriptor", read_signed_descriptor, RemoteError, examples.descriptors),
-    Decoder("atom", parse_feed, AtomError, examples.feeds),
+    Decoder("entry", by_both(read_signed_entry), RemoteError, examples.entries, share=8),
+    Decoder("descriptor", by_both(read_signed_descriptor), RemoteError, examples.descriptors),
+    Decoder("atom", by_both(parse_feed), AtomError, examples.feeds),
     Decoder("lenient-feed", lenient_feed, UsageError, examples.feeds, share=1),
     Decoder("selector", selector, SelectorError, examples.selectors, share=8),
     Decoder("chunk-proof", chunk_proof, RemoteError, examples.proofs),
