@@ -93,34 +93,41 @@ def test_instructions_are_for_documents_from_the_web_only(library: Library) -> N
         (b'<a xmlns:p=""/>', 1),
         (b'<a><p:b/><b xml:space="x"/></a>', 1),
         ("<a>\ud800</a>".encode("utf-8", "surrogatepass"), 1),
+        ("<\u0370/>".encode(), 1),  # a name to libxml2 alone
+        ("<a>\n<\U00010400/></a>".encode(), 2),
     ],
 )
 def test_what_is_not_well_formed_is_refused_with_its_line(library: Library, data: bytes, line: int) -> None:
     assert line_of_refusal(data, library) == line
 
 
-BOUNDS = Limits(size_bytes=400, depth=4, elements=6, attributes=2, namespaces=3, token_characters=50)
-
-
 @pytest.mark.parametrize(
-    ("allowed", "refused"),
+    ("bound", "allowed", "refused"),
     [
-        (b"<a>" + b"x" * 40 + b"</a>", b"<a>" + b"<b/>" * 100 + b"</a>"),
-        (b"<a><a><a><a/></a></a></a>", b"<a><a><a><a><a/></a></a></a></a>"),
-        (b"<a>" + b"<b/>" * 5 + b"</a>", b"<a>" + b"<b/>" * 6 + b"</a>"),
-        (b'<a b="" c=""/>', b'<a b="" c="" d=""/>'),
-        (b"<a>" + b"x" * 50 + b"</a>", b"<a>" + b"x" * 51 + b"</a>"),
-        (b'<a b="' + b"x" * 50 + b'"/>', b'<a b="' + b"x" * 51 + b'"/>'),
+        (Limits(size_bytes=10), b"<a>xxx</a>", b"<a>xxxx</a>"),
+        (Limits(depth=4), b"<a><a><a><a/></a></a></a>", b"<a><a><a><a><a/></a></a></a></a>"),
+        (Limits(elements=6), b"<a>" + b"<b/>" * 5 + b"</a>", b"<a>" + b"<b/>" * 6 + b"</a>"),
+        (Limits(attributes=2), b'<a b="" c=""/>', b'<a b="" c="" d=""/>'),
+        (Limits(token_characters=50), b"<a>" + b"x" * 50 + b"</a>", b"<a>" + b"x" * 51 + b"</a>"),
+        (Limits(token_characters=50), b'<a b="' + b"x" * 50 + b'"/>', b'<a b="' + b"x" * 51 + b'"/>'),
+        (Limits(token_characters=50), b"<a>" + b"&lt;" * 50 + b"</a>", b"<a>" + b"&lt;" * 51 + b"</a>"),
         (
-            b'<a xmlns="u:a"><b xmlns:p="u:b" xmlns:q="u:c"/><b xmlns:p="u:b" xmlns:q="u:c"/></a>',
-            b'<a xmlns="u:a" xmlns:r="u:b"><b xmlns:p="u:b" xmlns:q="u:c"/></a>',
+            Limits(token_characters=5),
+            b"<a>xxxxx<b>xxxxx</b>xxxxx</a>",
+            b"<a>xxxxx<b>xxxxx</b>xxxxxx</a>",
         ),
-        (b"<a>" + b"&lt;" * 50 + b"</a>", b"<a>" + b"&lt;" * 51 + b"</a>"),
+        (
+            Limits(namespaces=3),
+            b'<a xmlns="urn:a"><b xmlns:p="urn:b" xmlns:q="urn:c"/><b xmlns:p="urn:b" xmlns:q="urn:c"/></a>',
+            b'<a xmlns="urn:a" xmlns:r="urn:b"><b xmlns:p="urn:b" xmlns:q="urn:c"/></a>',
+        ),
     ],
 )
-def test_each_bound_holds_exactly(library: Library, allowed: bytes, refused: bytes) -> None:
-    assert parse_xml(allowed, BOUNDS, library=library) is not None
-    line_of_refusal(refused, library, BOUNDS)
+def test_each_bound_holds_exactly_and_alone(
+    library: Library, bound: Limits, allowed: bytes, refused: bytes
+) -> None:
+    assert parse_xml(allowed, bound, library=library) is not None
+    line_of_refusal(refused, library, bound)
 
 
 def test_bounds_are_met_before_a_tree_exists(library: Library) -> None:
