@@ -29,6 +29,8 @@ MAX_IDS_PER_HOST = 32
 ANSWERS_PER_S = 32.0
 LOST_AFTER_HELLOS = 3
 MIN_LASTS_S = 1.0
+# At a hello interval of a second nobody is looked for in between.
+LOOK_LATER_S = 1.25
 # A source that says nothing of its end, such as mDNS, tells when a node is gone; else a day is enough.
 MAX_LASTS_S = 86_400.0
 # An address at which another node answered is not believed for this id until then.
@@ -54,9 +56,13 @@ class Neighbourhood:
         self._at_host: dict[str, dict[NodeId, None]] = {}
         self._disproved: dict[tuple[NodeId, Address], float] = {}
         self._looks: list[tuple[float, NodeId]] = []
+        self._report_at = float("inf")  # when a change may be told that had to wait
 
     def neighbours(self) -> list[Neighbour]:
         return [self._known[node].snapshot() for node in sorted(self._known)]
+
+    def __len__(self) -> int:
+        return len(self._known)
 
     def neighbour(self, node: NodeId) -> Neighbour | None:
         known = self._known.get(node)
@@ -64,26 +70,35 @@ class Neighbourhood:
 
     def hello_received(self, hello: Hello, source: Address, now: float) -> list[Effect]:
         """A hello came from this address, which is where an answer goes."""
+        known = self._known.get(hello.node)
+        # The common case by far, so it comes first: a neighbour says what it said before. Whoever decodes
+        # hellos keeps those that are repeated, so the same object says the same.
+        if known is not None and known.said is hello and known.said_from == source:
+            return self._heard_again(known, hello, source, now)
         port_at = source.rindex(":") + 1
         address = Address(f"{source[:port_at]}{hello.port}")
-        known = self._known.get(hello.node)
         if known is not None:
-            # The common case by far, so it comes first: a neighbour says what it said before.
             sighting = known.sightings.get((HELLO, address))
             said = sighting.claim if sighting is not None else UNKNOWN
             is_same = said.revision == hello.revision and said.epoch == hello.epoch
             if sighting is not None and is_same and said.gained == hello.gained:
-                sighting.heard_at = known.last_heard = now
-                sighting.until = until = now + max(MIN_LASTS_S, LOST_AFTER_HELLOS * hello.next_s)
-                if until < known.look_at:
-                    self._look(known, until)
-                return self._answer(hello.node, source, now) if hello.asks and not hello.is_answer else []
+                known.said, known.said_from, known.said_at = hello, source, sighting
+                return self._heard_again(known, hello, source, now)
+            known.said = known.said_at = None
         lasts_s = LOST_AFTER_HELLOS * hello.next_s
         effects = self._sighted(hello.node, Sighting(HELLO, address, hello.claim, now), lasts_s, now)
         is_welcome = hello.node in self._known and (known is None or hello.asks)
         if is_welcome and not hello.is_answer:
             effects += self._answer(hello.node, source, now)
         return effects
+
+    def _heard_again(self, known: Known, hello: Hello, source: Address, now: float) -> list[Effect]:
+        if known.said_at is not None:
+            known.said_at.heard_at = known.last_heard = now
+            known.said_at.until = until = now + max(MIN_LASTS_S, LOST_AFTER_HELLOS * hello.next_s)
+            if until < known.look_at:
+                self._look(known, until)
+        return self._answer(hello.node, source, now) if hello.asks and not hello.is_answer else []
 
     def asking(self) -> Hello | None:
         """A hello that asks for an answer, for one address; None while there is nothing to say."""
@@ -156,11 +171,19 @@ class Neighbourhood:
         return self._forget(known, [s for s in known.sightings.values() if s.address == address], now)
 
     def next_timer(self) -> float:
-        """When `timer_fired` wants to be called; it does no harm earlier or more often."""
-        return min(self._schedule.hello_at, self._looks[0][0]) if self._looks else self._schedule.hello_at
+        """When `timer_fired` wants to be called; it does no harm earlier or more often.
+
+        Whose silence is up is seen when we say hello anyway, if that is soon: a phone need not wake for it.
+        """
+        hello_at = self._schedule.hello_at
+        if not self._looks or self._looks[0][0] + LOOK_LATER_S >= hello_at:
+            return min(hello_at, self._report_at)
+        return min(self._looks[0][0], self._report_at)
 
     def timer_fired(self, now: float) -> list[Effect]:
         effects: list[Effect] = []
+        if now >= self._report_at:
+            self._report_at = float("inf")
         while self._looks and self._looks[0][0] <= now:
             look_at, node = heappop(self._looks)
             known = self._known.get(node)
@@ -248,6 +271,7 @@ class Neighbourhood:
                 effects.append(NeighbourChanged(known.snapshot()))
             else:
                 look_at = min(look_at, known.changes.available_at(now))
+                self._report_at = min(self._report_at, look_at)
         if look_at < known.look_at:
             self._look(known, look_at)
         return effects

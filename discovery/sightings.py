@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from contentdb.names import Address, NodeId
 from discovery.admission import Ration
-from discovery.hello import Claim
+from discovery.hello import Claim, Hello
 
 HELLO = "hello"
 MDNS = "mdns"
@@ -67,8 +67,8 @@ class Known:
     """A neighbour and all its sightings."""
 
     __slots__ = (
-        "changes", "claim", "is_changed", "last_heard", "look_at", "node", "proved_hosts", "sightings",
-        "since", "speaker", "strays",
+        "changes", "claim", "is_changed", "last_heard", "look_at", "node", "proved_hosts", "said", "said_at",
+        "said_from", "sightings", "since", "speaker", "strays",
     )  # fmt: skip
 
     def __init__(self, node: NodeId, now: float) -> None:
@@ -82,6 +82,10 @@ class Known:
         self.changes = Ration(CHANGES_PER_S, CHANGES_BURST)
         self.strays = Ration(STRAY_PER_S, STRAY_BURST)
         self.look_at = float("inf")
+        # The hello that was heard last, from which address, and the place it spoke of, while that stands.
+        self.said: Hello | None = None
+        self.said_from = Address("")
+        self.said_at: Sighting | None = None
 
     @property
     def is_proved(self) -> bool:
@@ -116,6 +120,8 @@ class Known:
         """Forget places, and what was believed because of them."""
         for sighting in gone:
             del self.sightings[sighting.source_name, sighting.address]
+        if self.said_at in gone:
+            self.said = self.said_at = None
         self.proved_hosts &= self.hosts()
         if self.speaker in gone and self.sightings:
             self.settle()

@@ -270,15 +270,14 @@ class Node:
             case AnswerHello(hello, to):
                 return [SendTo(hello, to)]
             case NeighbourFound(neighbour):
-                near = len(self.neighbourhood.neighbours())
-                self.logbook.note(ContactBegan(neighbour.node, near), now, at)
+                self.logbook.note(ContactBegan(neighbour.node, len(self.neighbourhood)), now, at)
                 self._seen(neighbour, now)
             case NeighbourChanged(neighbour):
                 self._seen(neighbour, now)
             case NeighbourLost(neighbour, seconds):
                 self._sync.neighbour_lost(neighbour.node)
-                near = len(self.neighbourhood.neighbours())
-                self.logbook.note(ContactEnded(neighbour.node, round(seconds, 3), near), now, at)
+                fact = ContactEnded(neighbour.node, round(seconds, 3), len(self.neighbourhood))
+                self.logbook.note(fact, now, at)
             case _:
                 return [effect]
         return []
