@@ -68,6 +68,7 @@ class Interest:
     downloads: int = 0  # how many enclosures are unfinished
     downloads_version: int = 0  # grows when there is something else to ask for
     discoveries: int = 0  # grows with each new discovery
+    is_discovering: bool = False  # somebody wants to know of feeds, also of those that come later
 
 
 class Synchroniser:
@@ -86,7 +87,9 @@ class Synchroniser:
         self._sights: dict[NodeId, Sight] = {}
         self._backoff = Backoff(rng)
         self._interest = Interest()
-        self._discovered: dict[NodeId, int] = {}
+        # How many discoveries there had been when we asked a neighbour, and what it said of itself then.
+        self._discovered: dict[NodeId, tuple[int, Claim]] = {}
+        self._asking: dict[NodeId, tuple[int, Claim]] = {}
         # Apart from the sights: a session may outlast the sight of its peer, and there is one for each peer.
         self._in_session: dict[NodeId, Claim] = {}  # with what each promised
         self._next_due: float | None = None  # None: it must be looked up; a node asks after every event
@@ -104,6 +107,7 @@ class Synchroniser:
     def neighbour_lost(self, node: NodeId) -> None:
         self._sights.pop(node, None)
         self._discovered.pop(node, None)
+        self._asking.pop(node, None)
         self._next_due = None
 
     def interest_changed(self, interest: Interest, now: float) -> None:
@@ -153,7 +157,7 @@ class Synchroniser:
         if is_whole:
             version = self._interest.downloads_version if asked_for is None else asked_for
             sight.failures, sight.lacks = 0, (sight.claim, version)
-            self._discovered[node] = self._interest.discoveries
+            self._discovered[node] = self._asking.pop(node, (0, sight.claim))
             is_vain = sight.reason is Reason.NEW and not has_gained and sight.before == self._pair(node)
             sight.vain = min(sight.vain + 1, 16) if is_vain else 0
             sight.not_before = now + min(LEAST_BETWEEN_S * 2**sight.vain, MAX_VAIN_S)
@@ -216,6 +220,7 @@ class Synchroniser:
         sight.due = sight.promised = None
         sight.reason, sight.before = reason, self._pair(node)
         self._in_session[node] = sight.claim
+        self._asking[node] = (self._interest.discoveries, sight.claim)
         return [Dial(node, address, reason)]
 
     def _address(self, sight: Sight) -> Address:
@@ -252,7 +257,7 @@ class Synchroniser:
             return Reason.SUBSCRIPTION
         if interest.downloads and sight.lacks != (claim, interest.downloads_version):
             return Reason.DOWNLOAD
-        if interest.discoveries > self._discovered.get(node, 0):
+        if interest.is_discovering and self._discovered.get(node) != (interest.discoveries, claim):
             return Reason.DISCOVERY
         return None
 

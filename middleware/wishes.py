@@ -32,8 +32,10 @@ class Wishes:
         self.interest.newest_subscription = max(keys, default=0)
 
     def discover(self, selectors: Iterable[str]) -> None:
-        self._discover = tuple(selectors)
-        self.interest.discoveries += bool(self._discover)
+        before, self._discover = set(self._discover), tuple(selectors)
+        # Who asks for less than before need not ask anybody again.
+        self.interest.discoveries += not before.issuperset(self._discover)
+        self.interest.is_discovering = bool(self._discover)
 
     def resume(self, subscription: Subscription, at: int) -> None:
         """Put the files that a subscription still lacks on the list."""

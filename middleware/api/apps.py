@@ -14,6 +14,7 @@ from contentdb.model import Enclosure
 from contentdb.subscriptions import check_app
 from middleware.api.calls import CALLS, run
 from middleware.api.courier import Courier
+from middleware.api.discoveries import Discoveries
 from middleware.api.effects import ApiEffect, Hang, Send
 from middleware.api.home import Home
 from middleware.api.messages import (
@@ -29,7 +30,8 @@ from middleware.api.messages import (
 )
 from middleware.api.parameters import Parameters
 from middleware.api.publications import Asked, Publications
-from middleware.effects import Deliver, Effect
+from middleware.api.watching import Watching
+from middleware.effects import Deliver, Effect, EntryGained, FeedsDiscovered
 
 # More than a device runs; each costs a descriptor.
 MAX_CONNECTIONS = 256
@@ -50,6 +52,8 @@ class Apps:
         self._apps: dict[int, App] = {}
         self._courier = Courier(home)
         self._publications = Publications(home)
+        self._discoveries = Discoveries(home)
+        self._watching = Watching(home)
         self._calls = {name: (getattr(self, name), parameters) for name, parameters in OF_CONNECTIONS.items()}
 
     # -- connections
@@ -61,6 +65,8 @@ class Apps:
     def lost(self, number: int) -> None:
         if self._apps.pop(number, None) is not None:
             self._courier.lost(number)
+            self._discoveries.lost(number)
+            self._watching.lost(number)
 
     def line_received(self, number: int, line: bytes) -> list[ApiEffect]:
         app = self._apps.get(number)
@@ -90,6 +96,10 @@ class Apps:
             return [*effects, *_refusal(app.number, request, error)]
         if result is not None and request.id is not None:
             effects.append(Send(app.number, encode_result(request.id, result)))
+        if request.method == "discover":
+            effects += self._discoveries.as_it_is(result["id"])
+        if request.method == "watch":
+            effects += self._watching.as_it_is(result["id"])
         return effects
 
     def _result(self, app: App, request: Request) -> Any:
@@ -124,13 +134,32 @@ class Apps:
         """The app has finished with these entries; answered when that is written."""
         self._courier.done(caller.number, request.id, marks)
 
+    def discover(self, caller: App, request: Request, *, where: str = "") -> dict[str, Any]:
+        """Feeds seen at neighbours, now and as they come, until `undiscover` or the end of the connection."""
+        return self._discoveries.discover(caller.number, where)
+
+    def undiscover(self, caller: App, request: Request, *, id: int) -> dict[str, Any]:
+        return self._discoveries.undiscover(caller.number, id)
+
+    def watch(self, caller: App, request: Request) -> dict[str, Any]:
+        """News of neighbours, sessions, transfers and arrivals, until `unwatch`."""
+        return self._watching.watch(caller.number)
+
+    def unwatch(self, caller: App, request: Request, *, id: int) -> dict[str, Any]:
+        return self._watching.unwatch(caller.number, id)
+
     # -- what the node reports, and what waits
 
     def reported(self, effects: Iterable[Effect]) -> list[ApiEffect]:
         out: list[ApiEffect] = []
         for effect in effects:
-            if isinstance(effect, Deliver):
-                out += self._courier.came(effect.due)
+            match effect:
+                case Deliver(due):
+                    out += self._courier.came(due)
+                case EntryGained(key, peer):
+                    out += self._watching.arrived(key, peer)
+                case FeedsDiscovered(descriptors, peer):
+                    out += self._discoveries.found(descriptors, peer)
         return out
 
     def files_copied(self, job: int, copied: tuple[Enclosure, ...] | Exception) -> list[ApiEffect]:
@@ -140,6 +169,15 @@ class Apps:
     def has_work(self) -> bool:
         """Is there something to do in a turn of its own?"""
         return self._publications.is_waiting or self._courier.has_work
+
+    @property
+    def wants_ticks(self) -> bool:
+        """Does somebody want to be told now and then how things are?"""
+        return self._watching.is_on or self._courier.is_showing
+
+    def tick(self) -> list[ApiEffect]:
+        watched = self._watching.tick() if self._watching.is_on else []
+        return [*watched, *self._courier.tick()]
 
     def turn(self) -> list[ApiEffect]:
         """Store and acknowledge what has gathered, and send more to those who have room for it."""
@@ -158,7 +196,10 @@ def _refusal(number: int, request: Request, error: Exception) -> list[ApiEffect]
 
 
 # Calls that are about the connection they come by, and so have no place in a command without a node.
-OF_CONNECTIONS = {call.__name__: Parameters(call) for call in (Apps.hello, Apps.done)}
+OF_CONNECTIONS = {
+    call.__name__: Parameters(call)
+    for call in (Apps.hello, Apps.done, Apps.discover, Apps.undiscover, Apps.watch, Apps.unwatch)
+}
 
 
 def call_parameters() -> dict[str, list[str]]:

@@ -15,7 +15,6 @@ from middleware.delivery import Due
 
 # Entries whose files are on their way, of which one app is told how far they are.
 MAX_SHOWN = 256
-PROGRESS_EVERY_S = 0.5
 
 
 @dataclass(slots=True)
@@ -138,7 +137,37 @@ class Courier:
                 self._hungry[number] = taker
                 if due.is_complete:
                     self._finished.append(due)
+                else:
+                    self._show(taker, due)
         self._acknowledgements.append((number, request, count))
+
+    # -- entries whose files are on their way
+
+    def _show(self, taker: Taker, due: Due) -> None:
+        shown = taker.deliveries.attached[due.subscription.key].shown
+        if len(shown) < MAX_SHOWN or due.entry.key in shown:
+            shown.setdefault(due.entry.key, 0)
+
+    @property
+    def is_showing(self) -> bool:
+        return any(taker.deliveries.attached[key].shown for key, taker in self._taken.items())
+
+    def tick(self) -> list[ApiEffect]:
+        """Now and then: tell those who want it how far files are."""
+        effects: list[ApiEffect] = []
+        for key, taker in self._taken.items():
+            attached = taker.deliveries.attached[key]
+            for row, told in list(attached.shown.items()):
+                due = self._delivery.due_to(attached.subscription, row, self._home.at())
+                if due is None or due.is_complete:
+                    del attached.shown[row]  # what is complete comes by itself
+                    continue
+                files = self._home.store.enclosures(row)
+                received = sum(self._home.store.blobs.received(each.root) for each in files)
+                if received > told and taker.deliveries.came(due):
+                    attached.shown[row] = received
+                    effects.append(self._sent(taker, due))
+        return effects
 
     def write_marks(self) -> list[ApiEffect]:
         finished, self._finished = self._finished, []

@@ -29,7 +29,7 @@ class Attached:
     queued: set[int] = field(default_factory=set)
     scanned: tuple[int, int] | None = START  # how far the store was read; None: to its end
     has_missed: bool = False  # something came that the queue had no place for
-    shown: dict[int, int] = field(default_factory=dict)  # bytes told of entries whose files are on their way
+    shown: dict[int, int] = field(default_factory=dict)  # rows whose files are on their way: bytes told
 
     @property
     def is_idle(self) -> bool:
@@ -56,6 +56,7 @@ class Deliveries:
         self.attached: dict[int, Attached] = {}
         self.in_flight: dict[str, Due] = {}
         self._flying: set[tuple[int, int]] = set()  # subscription and row of each
+        self._again: set[tuple[int, int]] = set()  # those of them that changed meanwhile
         self._turns: deque[int] = deque()  # subscriptions with something to look at, in turn
 
     def attach(self, subscription: Subscription) -> None:
@@ -70,6 +71,7 @@ class Deliveries:
         self.attached.pop(key, None)
         for mark in [mark for mark, due in self.in_flight.items() if due.subscription.key == key]:
             self._land(mark)
+        self._again = {place for place in self._again if place[0] != key}
 
     def renew(self, key: int) -> None:
         """Read the store again for this one: entries came by a way that told nobody."""
@@ -83,11 +85,12 @@ class Deliveries:
 
     def came(self, due: Due) -> bool:
         """An entry has become due: True if it is to be sent at once."""
+        place = (due.subscription.key, due.entry.key)
         attached = self.attached.get(due.subscription.key)
-        if attached is None or (due.subscription.key, due.entry.key) in self._flying:
-            if attached is not None:
-                attached.add(due.entry.key)  # looked at again: it may be another version, or complete now
-                self._hungry(due.subscription.key)
+        if attached is None:
+            return False
+        if place in self._flying:  # another version of it, or its files are complete now
+            self._again.add(place)
             return False
         if attached.is_idle and len(self.in_flight) < WINDOW:
             return True
@@ -110,6 +113,7 @@ class Deliveries:
             row = attached.next()
             self._turns.append(key)
             if (key, row) in self._flying:
+                self._again.add((key, row))
                 continue
             due = self._delivery.due_to(attached.subscription, row, at)
             if due is not None:
@@ -141,6 +145,10 @@ class Deliveries:
         """The app has finished with it. Of marks that are not in flight, nothing is believed."""
         due = self._land(mark)
         if due is not None:
+            place = (due.subscription.key, due.entry.key)
+            if place in self._again:
+                self._again.discard(place)
+                self.attached[due.subscription.key].add(due.entry.key)
             self._hungry(due.subscription.key)
         return due
 

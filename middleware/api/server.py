@@ -18,6 +18,8 @@ from middleware.effects import Effect
 
 # How long apps are served before hellos and sessions get their turn.
 TURN_S = 0.005
+# How often those who watch are told how far things are.
+TICK_S = 0.5
 
 
 class ApiServer:
@@ -33,11 +35,14 @@ class ApiServer:
         self._next = 1
         self._busy: deque[Connection] = deque()  # with lines to serve, in turn
         self._is_turning = False
+        self._ticking: asyncio.TimerHandle | None = None
         self._workers = ThreadPoolExecutor(2, "copy")
         self._loop.add_reader(listening.socket, self._accept)
 
     def close(self) -> None:
         self._loop.remove_reader(self._listening.socket)
+        if self._ticking is not None:
+            self._ticking.cancel()
         for connection in list(self._connections.values()):
             connection.close()
         self._listening.close()
@@ -106,9 +111,19 @@ class ApiServer:
         node_effects = self._home.take_effects()
         if node_effects:
             self._tell_node(node_effects)
+        self._tick_soon()
         if self._home.is_stopping:
             self._stop()
         self._turn_soon()
+
+    def _tick_soon(self) -> None:
+        if self._ticking is None and self._apps.wants_ticks:
+            self._ticking = self._loop.call_later(TICK_S, self._tick)
+
+    def _tick(self) -> None:
+        self._ticking = None
+        self._perform(self._apps.tick())
+        self._tick_soon()
 
     def _perform(self, effects: Iterable[ApiEffect]) -> None:
         outgoing: dict[int, list[bytes]] = {}

@@ -113,9 +113,9 @@ class RawApp:
 
     def message(self, number: int) -> Any:
         """The answer to a request, with what came before it kept in `notes`."""
-        return self._next_where(lambda message: message.get("id") == number)
+        return self.next_where(lambda message: message.get("id") == number)
 
-    def _next_where(self, is_wanted: Callable[[Any], bool]) -> Any:
+    def next_where(self, is_wanted: Callable[[Any], bool]) -> Any:
         for position, note in enumerate(self.notes):
             if is_wanted(note):
                 return self.notes.pop(position)
@@ -137,7 +137,7 @@ class RawApp:
 
     def entry(self) -> Any:
         """The next entry of a subscription."""
-        return self._next_where(lambda message: message.get("method") == "entry")["params"]
+        return self.next_where(lambda message: message.get("method") == "entry")["params"]
 
     def close(self) -> None:
         self._file.close()
