@@ -14,8 +14,7 @@ from contentdb.model import Entry, Feed, Link, Source
 FIRST_PAGE = "feed.xml"
 MAX_FEED_BYTES = 2**24
 _DECLARATION = re.compile(rb"<!\s*(DOCTYPE|ENTITY)", re.IGNORECASE)
-_COMMENT_OR_INSTRUCTION = re.compile(rb"<!--.*?-->|<\?.*?\?>", re.DOTALL)
-_FIRST_ELEMENT = re.compile(rb"<[^!?\s]")
+_ENDS = {b"<!--": b"-->", b"<?": b"?>"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,13 +40,13 @@ class FeedFile:
         except AtomError as error:
             strict = str(error)
         name = address or path
-        if _declares(data):
+        if declares(data):
             raise UsageError(
                 f"{name} declares a DOCTYPE or entities, which passerby never reads; take them out"
             )
-        from contentdb.lenient import read_leniently  # the feed parser costs a tenth of a second
+        from contentdb.apart import read_apart  # what valid Atom does not need
 
-        found = read_leniently(data, at, address)
+        found = read_apart(data, at, address)
         if found is None:
             raise UsageError(f"{name} is no feed: {strict}")
         what = f"not valid Atom ({strict})" if found.is_atom else f"an {found.kind} document"
@@ -83,11 +82,22 @@ def is_relative(href: str) -> bool:
     return bool(parts.path) and not (parts.scheme or parts.netloc or parts.query or parts.path[0] == "/")
 
 
-def _declares(data: bytes) -> bool:
+def declares(data: bytes) -> bool:
     """Is there a DOCTYPE where XML has it? Inside the text of an article it is only text."""
-    plain = _COMMENT_OR_INSTRUCTION.sub(b" ", data.replace(b"\0", b""))  # of UTF-16, the zero bytes hide it
-    start = _FIRST_ELEMENT.search(plain)
-    return _DECLARATION.search(plain, 0, start.start() if start else len(plain)) is not None
+    plain = data.replace(b"\0", b"")  # of UTF-16, the zero bytes hide it
+    at = plain.find(b"<")
+    while at >= 0:
+        end = next((end for start, end in _ENDS.items() if plain.startswith(start, at)), None)
+        if end is not None:
+            at = plain.find(end, at)  # each byte is looked at once, also where the end is missing
+            if at < 0:
+                return False
+        elif _DECLARATION.match(plain, at):
+            return True
+        elif plain[at + 1 : at + 2] not in (b"!", b"") and not plain[at + 1 : at + 2].isspace():
+            return False  # the first element
+        at = plain.find(b"<", at + 1)
+    return False
 
 
 def read_document(path: Path) -> bytes:

@@ -64,6 +64,7 @@ CLOCK_READERS = {"now", "utcnow", "today"}
 CORES = ("contentdb", "discovery", "transport", "middleware")
 # Every module of the four packages is a core, but for these, which keep files or talk to people.
 SHELLS = {
+    "contentdb/apart": "reads foreign feeds in a process of its own",
     "contentdb/blobs_disk": "keeps enclosures as files, under a lock, since workers read them too",
     "contentdb/blobs_files": "the calls to the file system that enclosures need",
     "contentdb/blobs_recovery": "looks at files after an unclean stop",

@@ -134,8 +134,10 @@ class Mirror:
         self._staged[href] = (staged, file)
         self._tries.pop(href, None)
 
-    def file_failed(self, href: str, error: FetchError) -> None:
-        self._tries[href] = MAX_TRIES if error.is_final else self._tries.get(href, 0) + 1
+    def file_failed(self, href: str, error: FetchError, *, is_coming: bool = False) -> None:
+        """It did not come, or not all of it. What `is_coming` piece by piece is waited for."""
+        if error.is_final or not is_coming:
+            self._tries[href] = MAX_TRIES if error.is_final else self._tries.get(href, 0) + 1
         self._tell(f"{error}; the entry keeps a link to it" if error.is_final else str(error))
 
     # -- what goes to the importer

@@ -3,6 +3,7 @@
 import hashlib
 import os
 import shutil
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -20,6 +21,10 @@ from middleware.gateway.sources import Memory, Partial, Source, TakenFile
 DOCUMENT_S = 60.0
 # At 100 kB/s this is 90 MB; what takes longer goes on in the next visit.
 FILE_S = 900.0
+# One slow server must not keep the others waiting: what a visit has not begun by then waits for the next.
+VISIT_S = 1_800.0
+# A download that stopped after so much more is on its way; one that brings less has failed.
+PROGRESS_BYTES = 2**20
 STAGING, PARTIAL, FILES = "staging", "partial", "files"
 ACCEPT = "application/atom+xml, application/rss+xml, application/xml;q=0.9, text/xml;q=0.9, */*;q=0.1"
 
@@ -122,7 +127,11 @@ class Visitor:
 
     def _take_over(self, visit: Visit, source: Source, file: FeedFile, *, at: int, base: str | None) -> None:
         mirror = Mirror(source, file, at, base)
+        give_up_at = time.monotonic() + VISIT_S
         for batch in mirror.batches():
+            if batch.wanted and time.monotonic() > give_up_at:
+                mirror.is_finished = False
+                break
             staging = self._fresh_staging()
             for number, href in enumerate(batch.wanted, 1):
                 self._stage(mirror, batch, href, staging / FILES / str(number), visit, file, at)
@@ -160,16 +169,23 @@ class Visitor:
     def _stage(
         self, mirror: Mirror, batch: Batch, href: str, path: Path, visit: Visit, file: FeedFile, at: int
     ) -> None:
+        before = self._received(visit.source, href)
         try:
             self._fetch_file(visit, href, path, file, at)
             hasher = hash_source(path, lambda piece: None, None)
             if not hasher.length:
                 raise FetchError(f"{href} is empty", is_final=True)
         except FetchError as error:
-            mirror.file_failed(href, error)
+            is_coming = self._received(visit.source, href) >= before + PROGRESS_BYTES
+            mirror.file_failed(href, error, is_coming=is_coming)
             return
         name, kind = mirror.name_of(batch, href)
         mirror.file_taken(href, TakenFile(name, kind, hasher.length, hasher.root()), f"{FILES}/{path.name}")
+
+    def _received(self, source: Source, href: str) -> int:
+        """How much of this file is here and can be gone on with."""
+        left, partial = source.memory.partial, self._partial(source)
+        return partial.stat().st_size if left is not None and left.url == href and partial.exists() else 0
 
     def forget(self, source: Source) -> None:
         self._partial(source).unlink(missing_ok=True)
@@ -184,8 +200,7 @@ class Visitor:
         except UsageError as error:
             raise FetchError(str(error), is_final=True) from None
         partial = self._partial(source)
-        left = source.memory.partial
-        size = partial.stat().st_size if left is not None and left.url == href and partial.exists() else 0
+        left, size = source.memory.partial, self._received(source, href)
         headers = {"Accept-Encoding": "identity"}
         if size and left is not None:
             headers |= {"Range": f"bytes={size}-", "If-Range": left.validator}

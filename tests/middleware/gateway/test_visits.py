@@ -323,6 +323,24 @@ def test_a_download_goes_on_where_it_stopped(gateway: Gateway, web: Web) -> None
     assert gateway.content_of(gateway.entries()[0]) == body
 
 
+def test_a_download_that_makes_progress_is_never_given_up(gateway: Gateway, web: Web) -> None:
+    body, step = os.urandom(6 * 2**20), 2**20
+
+    def give_some(asked: Asked) -> None:
+        start = int(asked.headers.get("Range", "bytes=0-").removeprefix("bytes=").rstrip("-"))
+        status = "206 Partial Content" if start else "200 OK"
+        whole = f"Content-Range: bytes {start}-{len(body) - 1}/{len(body)}"
+        asked.send_raw(f"HTTP/1.1 {status}", f"Content-Length: {len(body) - start}", 'ETag: "t"', whole)
+        asked.wfile.write(body[start : start + step])
+
+    web.answers["/talk.mp3"] = give_some
+    web.serve("/feed", podcast((1, web.url("/talk.mp3"), len(body))))
+    for _ in range(2 * MAX_TRIES - 1):
+        assert gateway.visit(web.url("/feed")).entries == 0
+    assert gateway.visit(web.url("/feed")).files == 1
+    assert gateway.content_of(gateway.entries()[0]) == body
+
+
 def test_a_file_that_changed_meanwhile_is_fetched_anew(gateway: Gateway, web: Web) -> None:
     def stop_early(asked: Asked) -> None:
         asked.send_raw("HTTP/1.1 200 OK", "Content-Length: 9000", 'ETag: "old"', "", "old bytes")
