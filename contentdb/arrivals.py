@@ -33,6 +33,12 @@ def read_verified(batch: Sequence[Signed]) -> list[Arrival]:
     return [_read(signed) for signed in batch]
 
 
+def arrival_of(signed: Signed, entry: Entry) -> Arrival:
+    """What we signed just now, and `entry` as it was read from those bytes."""
+    version = version_of(signed.data)
+    return Arrival(signed, entry, version, short_id_of(version))
+
+
 def _read(signed: Signed) -> Arrival:
     data = signed.data
     try:
@@ -41,5 +47,4 @@ def _read(signed: Signed) -> Arrival:
         return Arrival(signed, None, b"", 0, f"malformed: {error}")
     if entry.author != signed.author:
         return Arrival(signed, None, b"", 0, "malformed: the key inside is not the key that signed")
-    version = version_of(data)
-    return Arrival(signed, entry, version, short_id_of(version))
+    return arrival_of(signed, entry)

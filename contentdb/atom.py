@@ -10,5 +10,6 @@ from contentdb.atom_parse import parse_entry as parse_entry
 from contentdb.atom_parse import parse_feed as parse_feed
 from contentdb.atom_read import read_signed_descriptor as read_signed_descriptor
 from contentdb.atom_read import read_signed_entry as read_signed_entry
+from contentdb.atom_write import write_and_read_entry as write_and_read_entry
 from contentdb.atom_write import write_descriptor as write_descriptor
 from contentdb.atom_write import write_entry as write_entry

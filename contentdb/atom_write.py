@@ -45,14 +45,18 @@ NAMESPACES = f' xmlns="{ATOM}" xmlns:p="{OURS}"'
 
 def write_entry(entry: Entry) -> bytes:
     """The bytes an author signs; UsageError, which says what to change, if Atom cannot say this entry."""
+    return write_and_read_entry(entry)[0]
+
+
+def write_and_read_entry(entry: Entry) -> tuple[bytes, Entry]:
+    """The same, with the entry as others will read it from these bytes."""
     if entry.feed is None or entry.author is None:
         raise UsageError("an entry is signed for a feed and by an author; give it both before writing it")
     data = _encoded(f"<entry{NAMESPACES}{values(lang=entry.language)}>{_signed_parts(entry)}</entry>")
     try:
-        read_signed_entry(data)
+        return data, read_signed_entry(data)
     except RemoteError as error:
         raise UsageError(f"this entry cannot be published: {error}") from None
-    return data
 
 
 def write_descriptor(feed: Feed) -> bytes:

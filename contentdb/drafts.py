@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from contentdb.errors import UsageError
 from contentdb.model import AttributeValue, Content, Enclosure, Entry, Link
 from contentdb.names import FeedId
 
@@ -61,3 +62,12 @@ class Published:
     entry: Entry
     key: int
     is_new: bool
+
+
+def size_of(file: Path | Attachment) -> int:
+    if isinstance(file, Attachment):
+        return len(file.data)
+    try:
+        return file.stat().st_size
+    except OSError as error:
+        raise UsageError(f"cannot read {file}: {error.strerror}") from error

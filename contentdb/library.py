@@ -11,9 +11,10 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
-from contentdb.atom import write_descriptor, write_entry
+from contentdb.arrivals import Arrival, arrival_of
+from contentdb.atom import write_and_read_entry, write_descriptor, write_entry
 from contentdb.blobs import Progress, safe_name
-from contentdb.drafts import Attachment, Draft, FeedDraft, Published, Ready
+from contentdb.drafts import Attachment, Draft, FeedDraft, Published, Ready, size_of
 from contentdb.errors import StoreError, UsageError
 from contentdb.identity import AuthorSecret, fingerprint
 from contentdb.intake import Fate
@@ -165,7 +166,7 @@ class Library:
             write_entry(self._entry(feed_id, draft, (), at, None))
             if len(draft.files) > MAX_ENCLOSURES:
                 raise UsageError(f"an entry has at most {MAX_ENCLOSURES} files; got {len(draft.files)}")
-            self.store.ensure_room(sum(_size_of(path) for path in draft.files))
+            self.store.ensure_room(sum(size_of(path) for path in draft.files))
 
     def enclose(
         self, files: Sequence[Path | Attachment], progress: Progress | None = None
@@ -203,8 +204,7 @@ class Library:
         if not entries:
             return []
         try:
-            signed = [self._author.sign_entry(write_entry(entry)) for entry in entries]
-            outcomes = self.store.publish_many(signed, at)
+            outcomes = self.store.publish_many([self._signed(entry) for entry in entries], at)
         except UsageError as error:
             if len(entries) == 1:
                 return [error]
@@ -214,6 +214,10 @@ class Library:
             Published(entry, outcome.key, is_new=outcome.fate is Fate.STORED)
             for entry, outcome in zip(entries, outcomes, strict=True)
         ]
+
+    def _signed(self, entry: Entry) -> Arrival:
+        data, read = write_and_read_entry(entry)
+        return arrival_of(self._author.sign_entry(data), read)
 
     @contextmanager
     def store_nothing_unnamed(self, *, is_adding: bool = True) -> Iterator[None]:
@@ -289,12 +293,3 @@ class Library:
 
 def _no_feed(feed_id: FeedId) -> UsageError:
     return UsageError(f"there is no feed {feed_id} here; `passerby feeds` lists them")
-
-
-def _size_of(file: Path | Attachment) -> int:
-    if isinstance(file, Attachment):
-        return len(file.data)
-    try:
-        return file.stat().st_size
-    except OSError as error:
-        raise UsageError(f"cannot read {file}: {error.strerror}") from error

@@ -144,13 +144,13 @@ class Store:
 
     def publish(self, signed: Signed, at: int) -> Outcome:
         """Store an own entry, durably. Raises UsageError if the store will not have it."""
-        (outcome,) = self.publish_many([signed], at)
+        (outcome,) = self.publish_many(read_verified([signed]), at)
         return outcome
 
-    def publish_many(self, batch: Sequence[Signed], at: int) -> list[Outcome]:
+    def publish_many(self, batch: Sequence[Arrival], at: int) -> list[Outcome]:
         """Several own entries under one fdatasync; all are stored or none is."""
         with self._database.transaction(durable=True):
-            outcomes = self.take_in(read_verified(batch), Delivery(at, own=True))
+            outcomes = self.take_in(batch, Delivery(at, own=True))
             for outcome in outcomes:
                 if not outcome.fate.is_gain:
                     raise UsageError(

@@ -35,6 +35,10 @@ DEFAULT_FILE = """\
 # max_feed_entries = 1000000
 # max_feed_age_s = 31622400
 
+[api]
+# tcp = false            # true: apps come over TCP on loopback, each with a token, instead of a Unix socket
+# port = 0               # for that; 0: whichever is free
+
 [logbook]
 # keep_days = 30
 """
@@ -77,6 +81,15 @@ class SessionSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class ApiSettings:
+    tcp: bool = False
+    port: int = 0
+
+    def __post_init__(self) -> None:
+        _within("api.port", self.port, 0, 65535)
+
+
+@dataclass(frozen=True, slots=True)
 class LogbookSettings:
     keep_days: int = 30
 
@@ -89,6 +102,7 @@ class Settings:
     hello: HelloSettings = field(default_factory=HelloSettings)
     sessions: SessionSettings = field(default_factory=SessionSettings)
     storage: Limits = field(default_factory=Limits)
+    api: ApiSettings = field(default_factory=ApiSettings)
     logbook: LogbookSettings = field(default_factory=LogbookSettings)
 
 
@@ -107,6 +121,7 @@ def settings_of(groups: Mapping[str, Any]) -> Settings:
         "hello": HelloSettings,
         "sessions": SessionSettings,
         "storage": Limits,
+        "api": ApiSettings,
         "logbook": LogbookSettings,
     }
     for name in groups:

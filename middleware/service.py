@@ -39,6 +39,8 @@ from transport.tcp import Tcp
 
 log = logging.getLogger(__name__)
 LOOK_EVERY_S = 1.0
+# The command line needs no socket of another kind where there is only TCP.
+OWN_APP = "cli"
 
 
 class Service:
@@ -91,7 +93,10 @@ class Service:
             node=self.node,
             settings=self._settings,
         )
-        listening = Listening(self._home, use_tcp=False)
+        settings = self._settings.api
+        listening = Listening(self._home, use_tcp=settings.tcp, port=settings.port)
+        if listening.needs_token:
+            home.tokens.make(OWN_APP)
         return ApiServer(home, listening, tell_node=self._perform, stop=self.stop)
 
     def stop(self) -> None:

@@ -82,6 +82,7 @@ SHELLS = {
     "middleware/api/connection": "owns one app's socket",
     "middleware/api/listening": "opens the socket that apps connect to",
     "middleware/api/local": "opens a home for calls while no node runs",
+    "middleware/api/tokens": "keeps the tokens of apps as files",
     "middleware/api/server": "accepts apps and copies files on workers",
     "middleware/beacons": "the beacons of a node and what they tell it",
     "middleware/cli/": "the command line",

@@ -1,6 +1,6 @@
 """Where a node's local socket is: a pointer in the home says it, to whoever may read the home.
 
-    <home>/api.json     {"socket": "/home/ada/.local/share/passerby/api.sock"}
+    <home>/api.json     {"socket": "/tmp/ada/api.sock"}
                         {"host": "127.0.0.1", "port": 40123}          where there are no Unix sockets
 
 The pointer is there while a node runs; one that was left by a kill leads to a socket that nobody answers.

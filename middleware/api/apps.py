@@ -5,7 +5,7 @@ could pile up is bounded: unfinished lines (`messages.Lines`), entries in flight
 waits to be sent, which the shell bounds by no longer reading from an app that does not read.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,8 +47,8 @@ class App:
 
 
 class Apps:
-    def __init__(self, home: Home, is_token: Callable[[str, str], bool] = lambda app, token: False) -> None:
-        self._home, self._is_token = home, is_token
+    def __init__(self, home: Home) -> None:
+        self._home = home
         self._apps: dict[int, App] = {}
         self._courier = Courier(home)
         self._publications = Publications(home)
@@ -98,6 +98,7 @@ class Apps:
             effects.append(Send(app.number, encode_result(request.id, result)))
         if request.method == "discover":
             effects += self._discoveries.as_it_is(result["id"])
+        effects += self._revoked()
         if request.method == "watch":
             effects += self._watching.as_it_is(result["id"])
         return effects
@@ -120,12 +121,16 @@ class Apps:
         self._home.renewed_feeds.clear()
         return result
 
+    def _revoked(self) -> list[ApiEffect]:
+        gone, self._home.revoked = self._home.revoked, []
+        return [Hang(app.number) for app in self._apps.values() if app.needs_token and app.name in gone]
+
     def hello(self, caller: App, request: Request, *, app: str, token: str = "") -> dict[str, Any]:
         """The first call of every connection."""
         check_app(app)
-        if caller.needs_token and not self._is_token(app, token):
+        if caller.needs_token and not self._home.tokens.is_valid(app, token):
             raise CallError(
-                f"no valid token for {app}; `passerby app token {app}` makes one", Code.NOT_ALLOWED
+                f"{app} needs a valid token here; the call make_token makes one", Code.NOT_ALLOWED
             )
         caller.name = app
         return {"api": API_VERSION, "node_id": self._home.node.id}

@@ -12,6 +12,7 @@ from contentdb.names import FeedId
 from contentdb.store import Store
 from contentdb.subscriptions import Subscription
 from middleware.api.messages import CallError, Code
+from middleware.api.tokens import Tokens
 from middleware.config import Settings
 from middleware.effects import Effect
 from middleware.node import Node
@@ -44,6 +45,8 @@ class Home:
         self.effects: list[Effect] = []
         self.renewed_feeds: list[FeedId] = []  # got entries by another way than being published or received
         self._node = node
+        self.tokens = Tokens(path, entropy)
+        self.revoked: list[str] = []  # apps whose connections must end
 
     @cached_property
     def library(self) -> Library:

@@ -69,6 +69,23 @@ def storage(home: Home, app: str) -> Document:
     }
 
 
+def tokens(home: Home, app: str) -> list[str]:
+    """The apps that have a token, by which they come in over TCP."""
+    return home.tokens.apps()
+
+
+def make_token(home: Home, app: str, *, name: str) -> Document:
+    """The token of the app of this name; a new one if it has none."""
+    return {"app": name, "token": home.tokens.make(name)}
+
+
+def revoke_token(home: Home, app: str, *, name: str) -> Document:
+    """It opens nothing any more, and connections that it opened end."""
+    home.tokens.revoke(name)
+    home.revoked.append(name)
+    return {"app": name}
+
+
 def settings(home: Home, app: str) -> Document:
     """The settings the node runs with, by group."""
     from dataclasses import asdict

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from contentdb.arrivals import read_verified
 from contentdb.blobs import MemoryBlobs
 from contentdb.errors import UsageError
 from contentdb.intake import Fate
@@ -270,7 +271,7 @@ def test_a_wrong_length_under_the_same_root_stops_no_download(store: Store, clai
 
 
 def test_several_entries_are_published_together(store: Store) -> None:
-    outcomes = store.publish_many([make_signed(ALICE, number) for number in range(3)], NOW)
+    outcomes = store.publish_many(read_verified([make_signed(ALICE, number) for number in range(3)]), NOW)
     assert [outcome.fate for outcome in outcomes] == [Fate.STORED] * 3
     assert [row.own for row in store.entries.select(Selection(NOW))] == [1, 1, 1]
 
@@ -278,7 +279,7 @@ def test_several_entries_are_published_together(store: Store) -> None:
 def test_of_several_entries_all_are_published_or_none(store: Store) -> None:
     store.publish(make_signed(ALICE, 1), NOW)
     with pytest.raises(UsageError, match="duplicate"):
-        store.publish_many([make_signed(ALICE, 2), make_signed(ALICE, 1)], NOW)
+        store.publish_many(read_verified([make_signed(ALICE, 2), make_signed(ALICE, 1)]), NOW)
     assert numbers(store.entries.select(Selection(NOW))) == [1] and store.revision == 1
 
 

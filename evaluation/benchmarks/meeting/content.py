@@ -5,6 +5,7 @@ import random
 import time
 from collections.abc import Iterator
 
+from contentdb.arrivals import read_verified
 from contentdb.atom import write_entry
 from contentdb.identity import AuthorSecret
 from contentdb.model import Category, Content, Entry, Person, Signed, Text
@@ -47,7 +48,7 @@ def publish_entries(home: Home, feed: str, count: int, *, seed: int = 1) -> int:
             batch.append(signed)
             size += len(signed.data)
             if len(batch) == BATCH or number == count:
-                store.publish_many(batch, _now())
+                store.publish_many(read_verified(batch), _now())
                 batch.clear()
     return size
 

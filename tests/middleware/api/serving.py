@@ -98,9 +98,12 @@ class RawApp:
             self.call("hello", app=name)
 
     def send(self, method: str, **params: Any) -> int:
+        return self.send_line({"method": method, "params": params})
+
+    def send_line(self, request: dict[str, Any]) -> int:
         self._next += 1
-        request = {"jsonrpc": "2.0", "id": self._next, "method": method, "params": params}
-        self.socket.sendall(json.dumps(request).encode() + b"\n")
+        line = json.dumps({"jsonrpc": "2.0", "id": self._next, **request})
+        self.socket.sendall(line.encode() + b"\n")
         return self._next
 
     def line(self) -> Any:
