@@ -42,6 +42,8 @@ class MdnsBeacon:
 
         self._zeroconf, self._api = zeroconf, zeroconf.asyncio
         self._faults = (OSError, RuntimeError, ValueError, zeroconf.Error)
+        # It prints a traceback when an address goes away under it, of which we hear in our own way.
+        logging.getLogger("zeroconf").setLevel(logging.CRITICAL)
         self._own, self._sighted, self._gone = own, sighted, gone
         # Random, since the name of a person or a machine is nobody's business.
         self._name, self._server = f"{entropy(8).hex()}.{SERVICE}", f"{entropy(8).hex()}.local."

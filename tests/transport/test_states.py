@@ -1,15 +1,17 @@
-"""The table of states in the specification is the one the client runs by."""
+"""The states that the specification shows, as a table and as a diagram, are those the client runs by."""
 
-from pathlib import Path
-
+from tests.diagrams import SOLICITATION, drawn, solicitation_diagram
 from transport.solicitation.states import NEXT
 
-PAGE = Path(__file__).parents[2] / "docs" / "protocol" / "solicitation-v1.md"
+
+def test_the_specification_shows_the_states_as_they_are() -> None:
+    text = SOLICITATION.read_text(encoding="utf-8")
+    assert "<!-- states:begin -->" in text
+    assert text == drawn(text), "run python -m tests.diagrams"
 
 
-def test_the_specification_shows_the_table_of_states() -> None:
-    text = PAGE.read_text(encoding="utf-8")
-    shown = text[text.index("<!-- states:begin -->") : text.index("<!-- states:end -->")]
-    rows = [f"| {state.value} | `{kind.__name__}` | {then.value} |" for (state, kind), then in NEXT.items()]
-    assert [row for row in rows if row not in shown] == []
-    assert shown.count("`\u0020|") == len(rows) + 1  # and no other, but for the server's hello
+def test_every_answer_of_the_table_is_in_the_diagram() -> None:
+    diagram = solicitation_diagram()
+    for (state, kind), then in NEXT.items():
+        (arrow,) = [line for line in diagram.splitlines() if f"{state.value} --> {then.value}:" in line]
+        assert kind.__name__.removesuffix("Reply").lower() in arrow
