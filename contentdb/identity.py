@@ -163,12 +163,6 @@ def node_id_of(public: bytes) -> NodeId:
     return NodeId(hashlib.sha256(NODE_DOMAIN + public).digest()[:20].hex())
 
 
-def fingerprint(key: AuthorKey | NodeId) -> str:
-    """Eight groups of four hex digits that two people can compare aloud, e.g. ``3f2a 9c01 ...``."""
-    digits = hashlib.sha256(b"passerby fingerprint v1\0" + key.encode("ascii")).hexdigest()
-    return " ".join(digits[start : start + 4] for start in range(0, 32, 4))
-
-
 def _is_signed(signed: Signed, domain: bytes) -> bool:
     try:
         _public_key(signed.author).verify(signed.signature, domain + signed.data)

@@ -10,11 +10,10 @@ from contentdb.atom import ENCLOSURE_PREFIX, read_signed_descriptor, signed_of, 
 from contentdb.blobs import safe_name
 from contentdb.errors import RemoteError, UsageError
 from contentdb.foreign import FeedFile, first_page, is_relative, source_of
-from contentdb.identity import fingerprint
 from contentdb.intake import Delivery, Fate, Outcome
 from contentdb.library import Library
 from contentdb.model import Enclosure, Entry, Link
-from contentdb.names import FeedId, parse_feed_id, parse_root
+from contentdb.names import FeedId, fingerprint, parse_feed_id, parse_root
 
 MAX_PROBLEMS = 50
 MAX_NAMES = 3  # of refused entries, in one sentence

@@ -16,7 +16,7 @@ from contentdb.atom import write_and_read_entry, write_descriptor, write_entry
 from contentdb.blobs import Progress, safe_name
 from contentdb.drafts import Attachment, Draft, FeedDraft, Published, Ready, size_of
 from contentdb.errors import StoreError, UsageError
-from contentdb.identity import AuthorSecret, fingerprint
+from contentdb.identity import AuthorSecret
 from contentdb.intake import Fate
 from contentdb.model import (
     MAX_ENCLOSURES,
@@ -32,6 +32,7 @@ from contentdb.names import (
     AuthorKey,
     EntryKey,
     FeedId,
+    fingerprint,
     owned_feed_id,
     owner_of,
     parse_entry_id,
@@ -48,8 +49,7 @@ class Library:
         self, store: Store, author: AuthorSecret, *, entropy: Callable[[int], bytes], name: str | None = None
     ) -> None:
         self.store = store
-        self._author = author
-        self._entropy = entropy
+        self._author, self._entropy = author, entropy
         self._person = Person(name or fingerprint(author.key)[:9])
         store.feeds.trust(author.key, own=True)
 

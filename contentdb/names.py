@@ -1,5 +1,6 @@
 """Distinct types for the names of things, and the one place that checks their form."""
 
+import hashlib
 import ipaddress
 import re
 from typing import NamedTuple, NewType
@@ -152,3 +153,9 @@ def owner_of(feed: FeedId) -> AuthorKey | None:
     """The key an owned feed's id was derived from; None for an open feed."""
     match = _OWNED.fullmatch(feed)
     return AuthorKey(match.group(1)) if match else None
+
+
+def fingerprint(key: AuthorKey | NodeId) -> str:
+    """Eight groups of four hex digits that two people can compare aloud, e.g. ``3f2a 9c01 ...``."""
+    digits = hashlib.sha256(b"passerby fingerprint v1\0" + key.encode("ascii")).hexdigest()
+    return " ".join(digits[start : start + 4] for start in range(0, 32, 4))

@@ -125,7 +125,12 @@ def commands_of(parser: argparse.ArgumentParser, name: str = "") -> Iterator[tup
         for word, below in action.choices.items():
             yield from commands_of(below, f"{name} {word}".strip())
     if not inner:
-        yield name, set(parser._option_string_actions) - {"-h", "--help", "--home", "--json"}
+        shown = {
+            option
+            for option, action in parser._option_string_actions.items()
+            if action.help != argparse.SUPPRESS
+        }
+        yield name, shown - {"-h", "--help", "--home", "--json"}
 
 
 def sections_of_the_manual() -> dict[str, str]:

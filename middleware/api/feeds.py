@@ -63,10 +63,11 @@ def writers(
     changed = _changed(current, add, remove)
     if owner == home.library.key in (add, remove):
         raise UsageError("you own this feed and may always write to it; the list is for others")
-    if changed != current:
+    is_changed = changed != current
+    if is_changed:
         current = home.library.set_writers(row.id, changed, home.at()).writers
         home.changed()
-    return {"feed": row.id, "owner": owner, "writers": list(current)}
+    return {"feed": row.id, "owner": owner, "writers": list(current), "changed": is_changed}
 
 
 def _changed(current: tuple[AuthorKey, ...], add: str | None, remove: str | None) -> tuple[AuthorKey, ...]:
@@ -80,10 +81,16 @@ def _changed(current: tuple[AuthorKey, ...], add: str | None, remove: str | None
     return tuple(key for key in current if key != gone)
 
 
-def export(home: Home, app: str, *, feed: str, into: Path) -> Document:
-    """Into a new or empty folder; one that exists and is not empty is refused."""
+def export(
+    home: Home, app: str, *, feed: str, into: Path | None = None, beside: Path | None = None
+) -> Document:
+    """Into a new or empty folder, or into one named after the feed in the folder `beside`."""
     row = find_feed(home.store, feed)
-    done = export_feed(home.store, row.id, into, home.at())
+    if into is None and beside is None:
+        raise UsageError("say where to: a new folder (into), or the folder to make one in (beside)")
+    title = str(row.feed.title) if row.feed is not None else "feed"
+    folder = into or (beside or Path()) / safe_name(title)
+    done = export_feed(home.store, row.id, folder, home.at())
     return _report_document(done, str(done.document))
 
 
@@ -91,11 +98,6 @@ def import_(home: Home, app: str, *, file: Path) -> Document:
     done = import_feed(home.library, file, home.at())
     home.imported(FeedId(done.feed))
     return _report_document(done, str(file))
-
-
-def folder_name(title: str | None) -> str:
-    """What an export is called if nobody says."""
-    return safe_name(title or "feed")
 
 
 def _report_document(done: Report, file: str) -> Document:

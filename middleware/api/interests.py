@@ -38,7 +38,7 @@ def unsubscribe(home: Home, app: str, *, id: int | None = None, feed: str | None
     else:
         gone = [s for s in subscriptions.of_feed(_feed_id(home, str(feed))) if s.app == app]
     if not gone:
-        raise UsageError(f"{app} is not subscribed to {feed}; `passerby subscriptions` lists what there is")
+        raise UsageError(f"app {app} is not subscribed to {feed}; `passerby subscriptions` lists what is")
     for subscription in gone:
         subscriptions.remove(subscription.key)
     home.unsubscribed()

@@ -11,6 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from contentdb.blobs import Progress
 from contentdb.errors import StoreBusyError
 from contentdb.keystore import Keystore
 from contentdb.store import Store
@@ -39,12 +40,13 @@ def wall_clock() -> int:
 
 
 class InProcess:
-    def __init__(self, path: Path, app: str) -> None:
+    def __init__(self, path: Path, app: str, progress: Progress | None = None) -> None:
         self.app = app
         self._opened = ExitStack()
         store = self._opened.enter_context(open_store(path))
         keys = Keystore(path, os.urandom)
         self.home = Home(path, store, keys, at=wall_clock, monotonic=time.monotonic, entropy=os.urandom)
+        self.home.progress = progress
 
     def call(self, method: str, params: dict[str, Any] | None = None) -> Any:
         return run(self.home, self.app, method, params or {})

@@ -1,7 +1,8 @@
 """Calls about keys, and about the home as a whole."""
 
 from contentdb.errors import UsageError
-from contentdb.identity import check_author_key, fingerprint
+from contentdb.identity import check_author_key
+from contentdb.names import fingerprint
 from middleware.api.documents import Document
 from middleware.api.home import Home
 

@@ -109,6 +109,12 @@ def _node_commands(verbs: "Verbs") -> None:
     up.add_argument("--interface", action="append", default=[], metavar="NAME", help="only there")
     up.add_argument("--port", type=int, metavar="TCP", help="for sessions; any that is free if not given")
     up.add_argument("--hello-port", type=int, metavar="UDP", help="for hellos; 4747 if not given")
+    up.add_argument("--detach", action="store_true", help="run in the background; return when it is ready")
+    up.add_argument("--detached", action="store_true", help=argparse.SUPPRESS)  # what --detach starts
+
+    _command(verbs, "down", "running:down", "stop the node that runs in this home")
+    _command(verbs, "status", "running:status", "how the running node is")
+    _command(verbs, "neighbours", "running:neighbours", "list who is near")
 
 
 def _feed_commands(verbs: "Verbs") -> None:

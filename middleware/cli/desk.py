@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from contentdb.errors import UsageError
 from middleware.cli.streams import clipped, tell
@@ -17,13 +17,16 @@ from middleware.cli.words import clean, dates_in, show_json
 from middleware.client.homes import default_home
 
 PROGRESS_EVERY_S = 0.2
+# Subscriptions made by hand belong to an app of this name.
+CLI_APP = "cli"
 
 if TYPE_CHECKING:  # opened only by commands that need them: a usage error should cost no crypto library
     from contentdb.blobs import Progress
-    from contentdb.identity import AuthorSecret
     from contentdb.keystore import Keystore
     from contentdb.library import Library
     from contentdb.store import Store
+    from middleware.api.local import InProcess
+    from middleware.client.connection import Connection
 
 
 class Desk:
@@ -49,7 +52,43 @@ class Desk:
         return time.time_ns() // 1_000_000
 
     @cached_property
+    def node(self) -> "Connection | InProcess":
+        """The node of this home; if none runs, the home itself, opened here."""
+        from middleware.client.reach import reach
+
+        node = reach(self.home, CLI_APP, progress=self.progress("reading files"))
+        self._opened.callback(node.close)
+        return node
+
+    @cached_property
+    def running(self) -> "Connection":
+        """The node that runs here, for what only a running one can say; it raises NodeNotRunning."""
+        from middleware.client.connection import Connection
+
+        node = Connection(str(self.home), CLI_APP)
+        self._opened.callback(node.close)
+        return node
+
+    @property
+    def is_running(self) -> bool:
+        """Does a node run in this home?"""
+        from middleware.client.errors import NodeNotRunning
+        from middleware.client.wire import open_socket
+
+        try:
+            sock, _ = open_socket(str(self.home))
+        except NodeNotRunning:
+            return False
+        sock.close()
+        return True
+
+    def call(self, method: str, **params: Any) -> Any:
+        """What the node says to a call; parameters that are None are as if they were not given."""
+        return self.node.call(method, {name: value for name, value in params.items() if value is not None})
+
+    @cached_property
     def store(self) -> "Store":
+        """The store itself, for what is done where no node may run."""
         from middleware.api.local import open_store
 
         return self._opened.enter_context(open_store(self.home))
@@ -61,14 +100,14 @@ class Desk:
         return Keystore(self.home, os.urandom)
 
     @cached_property
-    def author(self) -> "AuthorSecret":
-        return self.keys.author()
-
-    @cached_property
     def library(self) -> "Library":
         from contentdb.library import Library
 
-        return Library(self.store, self.author, entropy=os.urandom, name=self.store.owner_name)
+        return Library(self.store, self.keys.author(), entropy=os.urandom, name=self.store.owner_name)
+
+    def path(self, name: str) -> str:
+        """As the node needs it, which stands elsewhere."""
+        return os.path.abspath(os.path.expanduser(name))
 
     # -- printing
 

@@ -7,6 +7,7 @@ import sys
 from dataclasses import replace
 
 from contentdb.errors import UsageError
+from middleware.cli.background import LOG_FORMAT, let_go, log_into_file, start
 from middleware.cli.desk import Desk
 from middleware.config import DEFAULT_FILE, Settings, parse_settings
 from middleware.service import Service
@@ -15,9 +16,14 @@ SETTINGS = "settings.toml"
 
 
 def up(desk: Desk, options: argparse.Namespace) -> int:
-    """Run until interrupted. The home belongs to this process meanwhile."""
+    """Run until interrupted. The home belongs to this process meanwhile; others reach it by its socket."""
+    if options.detach:
+        return start(desk, options)
+    if desk.is_running:
+        raise UsageError(f"a node runs in {desk.home} already; `passerby status` tells how it is")
     settings = _settings(desk, options)
-    logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(message)s")
+    logging.basicConfig(stream=sys.stderr, level=logging.INFO, format=LOG_FORMAT)
+    log_into_file(desk)
     store, secret = desk.store, desk.keys.node()
 
     async def serve() -> None:
@@ -29,6 +35,8 @@ def up(desk: Desk, options: argparse.Namespace) -> int:
         desk.say(f"this node is up: {near}; what it holds is public to whoever is near. Ctrl-C stops it")
         desk.show({"node_id": service.node.id, "port": service.port}, [service.node.id])
         sys.stdout.flush()
+        if options.detached:
+            let_go()
 
     asyncio.run(serve())
     desk.say("stopped; nothing is lost")

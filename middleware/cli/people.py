@@ -7,48 +7,32 @@ import sys
 from pathlib import Path
 
 from contentdb.errors import StoreError, UsageError
-from contentdb.identity import check_author_key, fingerprint
+from contentdb.names import fingerprint
 from middleware.cli.desk import Desk
-from middleware.cli.words import aligned, clean, show_number, show_size
+from middleware.cli.words import aligned, show_number, show_size
 
 PASSPHRASE = "PASSERBY_PASSPHRASE"
-MAX_NAME_CHARACTERS = 100
 MAX_BACKUP_BYTES = 65_536
 
 
 def me(desk: Desk, options: argparse.Namespace) -> int:
-    if options.name is not None:
-        desk.store.owner_name = _checked_name(options.name)
+    if options.action == "import":  # first: asking who one is makes a key where there is none
+        return _import(desk, options)
+    shown = desk.call("me", name=options.name)
     if options.action == "export":
         return _export(desk, options)
-    if options.action == "import":
-        return _import(desk, options)
-    key = desk.author.key
-    document = {
-        "name": desk.store.owner_name,
-        "key": key,
-        "fingerprint": fingerprint(key),
-        "home": str(desk.home),
-    }
     nameless = "(none yet; `passerby me --name NAME` gives you one)"
-    return desk.show(document, aligned([(name, value or nameless) for name, value in document.items()]))
-
-
-def _checked_name(name: str) -> str:
-    if not name.strip() or len(name) > MAX_NAME_CHARACTERS or clean(name) != name:
-        raise UsageError(f"a name is 1 to {MAX_NAME_CHARACTERS} printable characters; got {name[:120]!r}")
-    return name.strip()
+    return desk.show(shown, aligned([(name, value or nameless) for name, value in shown.items()]))
 
 
 def _export(desk: Desk, options: argparse.Namespace) -> int:
-    key = desk.author.key
-    backup = desk.keys.export_author(_passphrase(is_new=True))
+    made = desk.call("export_me", passphrase=_passphrase(is_new=True))
     if options.file is None:
-        text = backup.decode("ascii")
-        return desk.show({"key": key, "backup": text}, text.splitlines())
-    _write_new(Path(options.file), backup)
-    desk.say(f"saved your key {fingerprint(key)} in {options.file}; without the passphrase nobody can use it")
-    return desk.show({"key": key, "file": options.file}, [options.file])
+        return desk.show(made, made["backup"].splitlines())
+    _write_new(Path(options.file), made.pop("backup").encode("ascii"))
+    told = f"saved your key {made['fingerprint']} in {options.file}"
+    desk.say(f"{told}; without the passphrase nobody can use it")
+    return desk.show({**made, "file": options.file}, [options.file])
 
 
 def _write_new(path: Path, backup: bytes) -> None:
@@ -77,13 +61,19 @@ def _import(desk: Desk, options: argparse.Namespace) -> int:
             backup = file.read(MAX_BACKUP_BYTES)
     except OSError as error:
         raise UsageError(f"cannot read {options.file}: {error.strerror}") from error
+    passphrase = _passphrase(is_new=False)
     try:
-        key = desk.keys.import_author(backup, _passphrase(is_new=False), replace=options.replace)
+        text = backup.decode("ascii")
+        made = desk.call("import_me", backup=text, passphrase=passphrase, replace=options.replace)
+    except UnicodeDecodeError:
+        raise UsageError(f"{options.file} is no key backup") from None
     except UsageError as error:
         advice = "--replace changes that, and keeps the old key beside the new one"
         raise UsageError(str(error).replace("ask for replacement to change that", advice)) from error
-    desk.say(f"your key is now {fingerprint(key)}")
-    return desk.show({"key": key, "fingerprint": fingerprint(key)}, [key])
+    if options.name is not None:
+        desk.call("me", name=options.name)
+    desk.say(f"your key is now {made['fingerprint']}")
+    return desk.show(made, [made["key"]])
 
 
 def _passphrase(*, is_new: bool) -> str:
@@ -100,41 +90,28 @@ def _passphrase(*, is_new: bool) -> str:
 
 def block(desk: Desk, options: argparse.Namespace) -> int:
     if options.key is None:
-        blocked = desk.store.feeds.blocked()
+        blocked = desk.call("blocked")
         if not blocked:
             desk.say("nobody is blocked")
         return desk.show(blocked, [f"{fingerprint(key)}  {key}" for key in blocked])
-    key = check_author_key(options.key)
-    if key == desk.author.key and not options.undo:
-        raise UsageError("this is your own key; you cannot block yourself")
-    desk.store.feeds.block(key, blocked=not options.undo)
-    desk.say(f"{fingerprint(key)} is {'no longer ' if options.undo else ''}blocked")
-    return desk.show({"key": key, "blocked": not options.undo}, [key])
+    done = desk.call("block", key=options.key, blocked=not options.undo)
+    desk.say(f"{done['fingerprint']} is {'no longer ' if options.undo else ''}blocked")
+    return desk.show(done, [done["key"]])
 
 
 def storage(desk: Desk, options: argparse.Namespace) -> int:
-    use = desk.store.usage()
-    hidden = sum(desk.store.entries.hidden(desk.now()).values())
-    document = {
-        "home": str(desk.home),
-        "used": use.used,
-        "limit": use.limit,
-        "own": use.own,
-        "pinned": use.pinned,
-        "entries": use.entries,
-        "hidden": hidden,
-        "feeds": use.feeds,
-        "database": use.database,
-        "enclosures": use.enclosures,
-    }
-    entries, feeds = show_number(use.entries, "entry", "entries"), show_number(use.feeds, "feed")
-    not_shown = f", {hidden} of them not shown (retracted, expired, blocked or copies)" if hidden else ""
+    use = desk.call("storage")
+    entries, feeds = show_number(use["entries"], "entry", "entries"), show_number(use["feeds"], "feed")
+    hidden = f", {use['hidden']} of them not shown (retracted, expired, blocked or copies)"
+    own, pinned = show_size(use["own"]), show_size(use["pinned"])
+    on_disk = f"database {show_size(use['database'])}, files {show_size(use['enclosures'])}"
     lines = [
-        f"{show_size(use.used)} of {show_size(use.limit)} used: {entries} in {feeds}{not_shown}",
-        f"{show_size(use.own)} are your own, {show_size(use.pinned)} more are pinned; they are never evicted",
-        f"on disk: database {show_size(use.database)}, files {show_size(use.enclosures)}, in {desk.home}",
+        f"{show_size(use['used'])} of {show_size(use['limit'])} used: {entries} in {feeds}"
+        + (hidden if use["hidden"] else ""),
+        f"{own} are your own, {pinned} more are pinned; they are never evicted",
+        f"on disk: {on_disk}, in {use['home']}",
     ]
-    return desk.show(document, lines)
+    return desk.show(use, lines)
 
 
 def doctor(desk: Desk, options: argparse.Namespace) -> int:

@@ -162,6 +162,7 @@ def shorten(text: str, columns: int = MAX_TITLE_COLUMNS) -> str:
 
 
 def clip(line: str, columns: int) -> str:
+    line = line[: 4 * columns]  # accents take no column, and a stranger may pile up thousands of them
     if _columns(line) <= columns:
         return line
     kept = line[:columns]

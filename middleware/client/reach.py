@@ -12,14 +12,15 @@ from middleware.client.errors import NodeNotRunning
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from contentdb.blobs import Progress
     from middleware.api.local import InProcess
 
 
-def reach(home: "Path", app: str) -> "Connection | InProcess":
-    """The node of this home; if none runs, the home itself, opened here."""
+def reach(home: "Path", app: str, progress: "Progress | None" = None) -> "Connection | InProcess":
+    """The node of this home; if none runs, the home itself, opened here. Then `progress` tells of files."""
     try:
         return Connection(str(home), app)
     except NodeNotRunning:
         from middleware.api.local import InProcess
 
-        return InProcess(home, app)
+        return InProcess(home, app, progress)

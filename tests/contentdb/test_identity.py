@@ -14,14 +14,13 @@ from contentdb.identity import (
     AuthorSecret,
     NodeSecret,
     check_author_key,
-    fingerprint,
     node_id_of,
     verify_batch,
     verify_descriptor,
     verify_entry,
 )
 from contentdb.model import Signed
-from contentdb.names import AuthorKey, NodeId
+from contentdb.names import AuthorKey, NodeId, fingerprint
 
 ALICE = AuthorSecret.from_bytes(bytes(range(32)))
 BOB = AuthorSecret.from_bytes(bytes(range(1, 33)))

@@ -7,7 +7,7 @@ import pytest
 from tests.middleware.command import Commands
 
 FEED_KEYS = {"id", "title", "updated", "categories", "entries", "subscribed", "owned", "listed"}
-SUBSCRIPTION_KEYS = {"id", "app", "feed", "where", "files"}
+SUBSCRIPTION_KEYS = {"id", "app", "feed", "where", "files", "max_age", "max_count"}
 
 
 def test_a_created_feed_is_described_and_listed(run: Commands) -> None:
@@ -84,7 +84,8 @@ def test_writers_of_an_owned_feed_come_and_go(run: Commands, tmp_path: Path) -> 
     owned = run.json("feed", "create", "Diary", "--owned")
     me, guest = run.json("me")["key"], run.json("me", home=tmp_path / "guest")["key"]
     assert owned["owned"] is True and me in owned["id"]
-    assert run.json("feed", "writers", "Diary") == {"feed": owned["id"], "owner": me, "writers": []}
+    nobody = {"feed": owned["id"], "owner": me, "writers": [], "changed": False}
+    assert run.json("feed", "writers", "Diary") == nobody
     assert run.json("feed", "writers", "Diary", "add", guest)["writers"] == [guest]
     assert run.json("feed", "writers", "Diary", "add", guest)["writers"] == [guest]
     listed = run("feed", "writers", "Diary").out
@@ -149,11 +150,11 @@ def test_a_subscription_that_makes_no_sense_is_refused(run: Commands, feed: str)
 
 @pytest.mark.parametrize("what", ["7", "0", "9" * 30, "9" * 5000])
 def test_a_subscription_that_is_not_there_cannot_be_ended(run: Commands, what: str) -> None:
-    assert "there is no subscription" in run.fails("unsubscribe", what)
+    assert "there is no such subscription" in run.fails("unsubscribe", what)
 
 
 def test_a_feed_that_is_not_subscribed_cannot_be_unsubscribed(run: Commands, feed: str) -> None:
-    assert "you are not subscribed" in run.fails("unsubscribe", feed)
+    assert "app cli is not subscribed" in run.fails("unsubscribe", feed)
     assert "there is no feed" in run.fails("unsubscribe", "Nothing")
 
 

@@ -39,14 +39,14 @@ def test_a_name_that_could_deceive_is_refused(run: Commands, name: str) -> None:
 def test_a_key_travels_by_its_backup(run: Commands, tmp_path: Path) -> None:
     backup, other = tmp_path / "backup", tmp_path / "other"
     saved = run.json("me", "export", str(backup))
-    assert set(saved) == {"key", "file"} and oct(backup.stat().st_mode)[-3:] == "600"
+    assert set(saved) == {"key", "fingerprint", "file"} and oct(backup.stat().st_mode)[-3:] == "600"
     assert set(run.json("me", "import", str(backup), home=other)) == {"key", "fingerprint"}
     assert run.json("me", home=other)["key"] == saved["key"] == run.json("me")["key"]
 
 
 def test_a_backup_may_be_printed(run: Commands) -> None:
     assert run("me", "export").out.startswith("passerby author key backup v1\nauthor: ")
-    assert set(run.json("me", "export")) == {"key", "backup"}
+    assert set(run.json("me", "export")) == {"key", "fingerprint", "backup"}
 
 
 def test_a_backup_is_never_overwritten(run: Commands, tmp_path: Path) -> None:
@@ -112,11 +112,12 @@ def test_a_blocked_key_is_refused_until_it_is_not(run: Commands, tmp_path: Path)
     feed = run.json("feed", "create", "F", home=guest)["id"]
     key = run.json("publish", feed, "--title", "Spam", home=guest)["author"]
     run("feed", "export", feed, "--into", str(out), home=guest)
-    assert run.json("block", key) == {"key": key, "blocked": True}
+    blocked = run.json("block", key)
+    assert set(blocked) == {"key", "fingerprint", "blocked"} and blocked["blocked"] is True
     assert run.json("block") == [key] and key in run("block").out
     refused = run("feed", "import", str(out), "--json")
     assert refused.status == 1 and refused.document["refused"] == 1 and "blocked" in refused.err
-    assert run.json("block", key, "--undo") == {"key": key, "blocked": False}
+    assert run.json("block", key, "--undo")["blocked"] is False
     assert run.json("feed", "import", str(out))["entries"] == 1
     assert run.json("block") == []
 

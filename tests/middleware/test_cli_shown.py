@@ -143,7 +143,9 @@ def test_my_fingerprint_does_not_stand_beside_a_foreign_name(imported: Commands)
 
 
 def test_nothing_is_fetched_from_the_web(run: Commands) -> None:
-    assert "nothing is fetched" in run.fails("feed", "import", "http://example.org/feed.xml")
+    assert "passerby gateway add http://example.org" in run.fails(
+        "feed", "import", "http://example.org/feed.xml"
+    )
 
 
 def test_who_has_no_name_is_not_named_by_half_a_fingerprint(run: Commands, feed: str) -> None:

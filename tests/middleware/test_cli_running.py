@@ -1,0 +1,62 @@
+"""Commands and a node that runs: they ask it, and see what it sees."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.middleware.command import Commands
+
+
+@pytest.fixture
+def node(run: Commands) -> Iterator[str]:
+    """A node in the background, in the home of `run`, on a hello port that nobody else uses."""
+    started = run.json("up", "--detach", "--hello-port", "24747")
+    yield started["node_id"]
+    if run("status").status == 0:
+        assert run("down").status == 0
+
+
+def test_a_node_in_the_background_answers_until_it_is_stopped(run: Commands, node: str) -> None:
+    status = run.json("status")
+    assert status["node_id"] == node
+    assert status.keys() >= {"epoch", "revision", "feeds", "entries", "neighbours", "sessions", "storage"}
+    assert "stopped; nothing is lost" in run("down").err
+    assert "start one with `passerby up`" in run.fails("status")
+
+
+def test_a_second_node_is_refused(run: Commands, node: str) -> None:
+    assert "runs in" in run.fails("up")
+    assert "runs in" in run.fails("up", "--detach")
+    assert run.json("status")["node_id"] == node
+
+
+def test_what_is_published_through_a_node_is_there_when_it_has_stopped(
+    run: Commands, node: str, tmp_path: Path
+) -> None:
+    (tmp_path / "song").write_bytes(b"la la")
+    run("feed", "create", "Street music")
+    words = ("--title", "Corner", "--attr", "n=3", "--file", str(tmp_path / "song"))
+    entry = run.json("publish", "Street music", *words)
+    assert run.json("entries") == [entry]
+    run("down")
+    assert run.json("entries", "--where", "n = 3") == [entry]
+
+
+@pytest.mark.parametrize("words", [("status",), ("down",), ("neighbours",)])
+def test_without_a_node_the_way_to_start_one_is_told_and_no_home_is_made(
+    run: Commands, tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    home = tmp_path / "nothing"
+    answer = run(*words, home=home)
+    assert answer.status == 1 and "start one with `passerby up`" in answer.err
+    assert not home.exists()
+
+
+def test_a_node_that_cannot_start_says_why(run: Commands) -> None:
+    assert "hello.interval_s is 0.1 to 3600" in run.fails("up", "--detach", "--hello-interval", "0")
+
+
+def test_the_log_is_private(run: Commands, node: str) -> None:
+    home = Path(run.json("me")["home"])
+    assert (home / "node.log").stat().st_mode & 0o077 == 0
