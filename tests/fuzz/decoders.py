@@ -27,6 +27,7 @@ from contentdb.sketch_request import answer_cells, decode_request
 from contentdb.xmlguard import Library
 from discovery.announcement import decode_announcement
 from discovery.hello import decode_compact_hello, decode_hello
+from middleware.api.messages import decode_request as decode_api_request
 from middleware.config import parse_settings
 from middleware.gateway.addresses import parse_url
 from middleware.gateway.answers import bounded, gunzipped
@@ -215,6 +216,7 @@ DECODERS: tuple[Decoder, ...] = (
     Decoder("lenient-feed", lenient_feed, UsageError, examples.feeds, share=1),
     Decoder("selector", selector, SelectorError, examples.selectors, share=8),
     Decoder("chunk-proof", chunk_proof, RemoteError, examples.proofs),
+    Decoder("api-request", decode_api_request, RemoteError, examples.api_requests),
     Decoder("settings", settings, UsageError, examples.settings),
     Decoder("key-backup", decode_backup, UsageError, examples.backups),
     Decoder("key-file", key_file, StoreError, examples.key_files),

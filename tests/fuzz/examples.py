@@ -13,6 +13,7 @@ from typing import Any
 from contentdb.chunking import hash_chunk, range_proof, root_of
 from contentdb.keystore import AUTHOR_TITLE, encode_key_file
 from contentdb.names import Root
+from middleware.api.messages import encode_request
 from middleware.config import DEFAULT_FILE
 from middleware.gateway.sources import Memory, Partial, TakenFile, encode_sources
 from middleware.gateway.sources import Source as WebSource
@@ -129,6 +130,11 @@ def feeds() -> list[bytes]:
 def selectors() -> list[bytes]:
     lines = SELECTORS.read_text(encoding="utf-8").splitlines()
     return [line[8:].encode() for line in lines if line and line[0] not in "#r"]
+
+
+def api_requests() -> list[bytes]:
+    params = {"feed": "urn:example:music", "title": "Corner", "attributes": {"bpm": 90, "live": True}}
+    return [encode_request(1, "publish", params), encode_request("a", "status", {})]
 
 
 def settings() -> list[bytes]:
