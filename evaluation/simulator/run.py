@@ -46,7 +46,7 @@ class Run:
     ) -> None:
         self._seed = seed
         self.stage = Stage(load_scenario(path, trace), seed)
-        self._tallies = Tallies()
+        self.tallies = Tallies()
         self._files = {} if logbooks is None else _files(logbooks, self.stage.scenario.nodes)
 
     def finish(self) -> dict[str, object]:
@@ -59,19 +59,19 @@ class Run:
         for node in world.nodes.values():
             node.stop()
         self._collect()
-        return document(self.stage, self._seed, self._tallies)
+        return document(self.stage, self._seed, self.tallies)
 
     def _collect(self) -> None:
         for name, node in self.stage.world.nodes.items():
             lines = node.machine.logbook.take()
-            self._tallies.take(name, lines)
+            self.tallies.take(name, lines)
             if name in self._files:
                 self._files[name].write(map(encode_line, lines), node.at)
                 self._files[name].close()  # a thousand open files are more than most systems allow
 
     def _show(self, share: float) -> None:
         if sys.stderr.isatty():
-            reached, goals = len(self._tallies.reached), len(self.stage.goals)
+            reached, goals = len(self.tallies.reached), len(self.stage.goals)
             end = "\r\033[K" if share >= 1 else ""
             opened = self.stage.world.streams_opened
             sys.stderr.write(f"\r{share:4.0%}  {reached:,} of {goals:,} delivered, {opened:,} sessions{end}")
