@@ -97,6 +97,20 @@ def test_bases_and_languages_are_inherited_and_overridden() -> None:
     assert (entry.content.base, entry.content.language) == ("http://example.org/a/c/", "fr")
 
 
+def test_every_reference_is_resolved_where_it_stands() -> None:
+    feed, (entry,) = both(
+        document(
+            '<icon xml:base="i/">x</icon><logo xml:base="/l/">x</logo>',
+            '<summary/><content src="x" xml:base="c/"/>'
+            '<author xml:base="p/"><name>N</name><uri xml:base="q/">x</uri></author>',
+            attributes='xml:base="http://example.org/a/"',
+        )
+    )
+    assert (feed.icon, feed.logo) == ("http://example.org/a/i/x", "http://example.org/l/x")
+    assert entry.content is not None and entry.content.src == "http://example.org/a/c/x"
+    assert entry.authors[0].uri == "http://example.org/a/p/q/x"
+
+
 def test_the_place_of_the_document_is_the_first_base() -> None:
     feed, _ = parse_feed(document("<icon>/i.png</icon>"), base="http://example.org/feed.atom")
     assert feed.icon == "http://example.org/i.png"
@@ -213,6 +227,9 @@ INVALID_BODIES = {
     "two rights": "<rights/><rights/>",
     "two sources": "<source/><source/>",
     "an alternate twice": LINK,
+    "an alternate twice, once by its IRI": LINK.replace(
+        "href", 'rel="http://www.iana.org/assignments/relation/alternate" href'
+    ),
     "an unknown Atom element": "<modified>2003-12-13T18:30:02Z</modified>",
     "words between elements": "words",
     "an entry in an entry": f"<entry>{BODY}</entry>",
@@ -244,6 +261,7 @@ INVALID_BODIES = {
     "content elsewhere and here": '<summary/><content type="text/plain" src="a:b">x</content>',
     "content elsewhere of type html": '<summary/><content type="html" src="a:b"/>',
     "content of a composite type": '<content type="multipart/alternative">x</content>',
+    "content of a composite type in capitals": '<summary/><content type="MESSAGE/rfc822">Zm9v</content>',
     "content of no media type": '<content type="foo">x</content>',
     "elements in content of type text/plain": '<content type="text/plain"><b/></content>',
     "base64 of other characters": '<summary/><content type="image/png">é</content>',
