@@ -1,6 +1,6 @@
 """Which entries are due to which subscription: matching, with the files it wants, and not delivered yet."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from types import MappingProxyType
@@ -26,6 +26,7 @@ class Due:
     subscription: Subscription
     entry: EntryRow
     is_complete: bool = True  # else its app asked to be told of it before its files are here
+    is_copy: bool = False  # somebody else may bring the same entry of a web feed
 
 
 START = (-(2**63), 0)  # before every entry, for `candidates`
@@ -68,13 +69,27 @@ class Delivery:
             return [pair for row in rows if (pair := (row.updated, row.key)) > after][:limit]
         return self._store.entries.undelivered_keys(subscription, at, selector, after=after, limit=limit)
 
-    def due_to(self, subscription: Subscription, key: int, at: int) -> Due | None:
-        """Is the entry in this row due to this subscription, now?"""
-        for stored in self.stored([key]):
-            for due in self._due(stored, [subscription], at):
-                marks = self._store.subscriptions.delivered(subscription.key, [key])
-                return due if marks.get(key) != due.entry.version else None
-        return None
+    def due_to(self, subscription: Subscription, keys: Sequence[int], at: int) -> list[Due]:
+        """Which of the entries in these rows are due to this subscription, now."""
+        found = [due for each in self.stored(keys) for due in self._due(each, [subscription], at)]
+        return self._unmarked(found)
+
+    def still_due(self, dues: Sequence[Due], at: int) -> list[Due]:
+        """Which of these are as they were when they became due, and were not delivered meanwhile.
+
+        Nothing is read or matched again. Not for copies, nor for who wants a number of the newest: to them it
+        matters what others bring.
+        """
+        rows = {row.key: row for row in self._store.entries.rows([due.entry.key for due in dues])}
+        held = [due for due in dues if due.entry.key in rows]
+        return self._unmarked(
+            [
+                due
+                for due in held
+                if rows[due.entry.key].version == due.entry.version
+                and (due.entry.expires is None or due.entry.expires > at)
+            ]
+        )
 
     def stored(self, keys: Iterable[int], read: Mapping[int, Entry] = _NOT_READ) -> list[Stored]:
         """The entries in these rows, as far as they are still held; `read` has those parsed already."""
@@ -85,6 +100,9 @@ class Delivery:
         """To whom entries are due that were stored, or whose last file came, just now."""
         subscribed = self.subscribed()
         found = [due for each in stored for due in self._due(each, subscribed(each.row.feed), at)]
+        return self._unmarked(found)
+
+    def _unmarked(self, found: list[Due]) -> list[Due]:
         rows = [due.entry.key for due in found]
         marks = {
             key: self._store.subscriptions.delivered(key, rows)
@@ -110,7 +128,7 @@ class Delivery:
             ):
                 is_complete = not entry.enclosures or self._is_complete(subscription, entry.enclosures)
                 if is_complete or subscription.key in self.partial:
-                    yield Due(subscription, row, is_complete)
+                    yield Due(subscription, row, is_complete, is_copy)
 
     def _is_among_newest(self, subscription: Subscription, row: EntryRow, at: int) -> bool:
         wanted = Selection(at, row.feed, self.selector(subscription.selector), subscription.max_count or 1)

@@ -147,12 +147,17 @@ class Node:
         gained = [EntryGained(key) for key in read]
         return self._settled([*gained, *map(Deliver, self.delivery.due(stored, at))], now, at)
 
-    def delivered(self, due: Due, now: float, at: int) -> None:
-        """The app is done with it: never again."""
-        row = due.entry
-        self.store.subscriptions.mark_delivered(due.subscription.key, [(row.key, row.version)])
-        fact = EntryDelivered(row.feed, row.id, short_version(row.version), due.subscription.app)
-        self.logbook.note(fact, now, at)
+    def delivered(self, dues: Iterable[Due], now: float, at: int) -> None:
+        """Apps are done with these: never again."""
+        marks: dict[int, list[tuple[int, bytes]]] = {}
+        for due in dues:
+            row = due.entry
+            marks.setdefault(due.subscription.key, []).append((row.key, row.version))
+            fact = EntryDelivered(row.feed, row.id, short_version(row.version), due.subscription.app)
+            self.logbook.note(fact, now, at)
+        with self.store.transaction():
+            for subscription, marked in marks.items():
+                self.store.subscriptions.mark_delivered(subscription, marked)
 
     def discover(self, selectors: Iterable[str], now: float, at: int) -> list[Effect]:
         self.wishes.discover(selectors)

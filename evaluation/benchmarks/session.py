@@ -4,11 +4,13 @@ import sys
 from collections.abc import Callable
 
 from evaluation.benchmarks.harness import Row
-from evaluation.benchmarks.meeting import enclosure, links
+from evaluation.benchmarks.meeting import contacts, enclosure, entries, links
 
 PARTS: dict[str, Callable[[int, bool], list[Row]]] = {
     "a large file": enclosure.run,
+    "many small entries": entries.run,
     "slow links": links.run,
+    "contacts": contacts.run,
 }
 
 

@@ -274,7 +274,7 @@ class SimNode:
     def _give(self, due: Due) -> None:
         given = Given(due.subscription.app, due.entry.feed, due.entry.id, due.entry.version, is_excused=True)
         self.machine.given.append(given)
-        self._ask(self.core.delivered, due)
+        self._ask(self.core.delivered, [due])
         given.is_excused = not self.is_running  # else the app is done with it, and it is marked
 
     def _arm(self) -> None:

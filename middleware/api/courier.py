@@ -157,8 +157,10 @@ class Courier:
         effects: list[ApiEffect] = []
         for key, taker in self._taken.items():
             attached = taker.deliveries.attached[key]
+            due_now = self._delivery.due_to(attached.subscription, list(attached.shown), self._home.at())
+            by_row = {due.entry.key: due for due in due_now}
             for row, told in list(attached.shown.items()):
-                due = self._delivery.due_to(attached.subscription, row, self._home.at())
+                due = by_row.get(row)
                 if due is None or due.is_complete:
                     del attached.shown[row]  # what is complete comes by itself
                     continue
@@ -174,8 +176,7 @@ class Courier:
         if finished:
             at = self._home.at()
             with self._home.store.transaction():
-                for due in finished:
-                    self._home.node.delivered(due, self._home.monotonic(), at)
+                self._home.node.delivered(finished, self._home.monotonic(), at)
                 self._home.store.ledger.write(
                     [Happening(d.entry.id, at, Event.DELIVERED, d.subscription.app) for d in finished]
                 )

@@ -13,9 +13,13 @@ from contentdb.subscriptions import Subscription
 from middleware.delivery import START, Delivery, Due
 
 # Unacknowledged entries of one connection: enough to keep a quick app busy, little to repeat after a crash.
-WINDOW = 64
+WINDOW = 256
+# Looked up at once for one subscription, before it is the turn of the next.
+BATCH = 64
 # Rows, small integers, that are remembered for a subscription whose app is slow.
 MAX_QUEUED = 1_000
+# Of these, what is known of so many of a connection is kept as well, about a kilobyte each.
+MAX_KNOWN = 1_000
 # Candidates looked at in one turn: others wait meanwhile.
 MAX_LOOKS = 200
 
@@ -57,6 +61,8 @@ class Deliveries:
         self.in_flight: dict[str, Due] = {}
         self._flying: set[tuple[int, int]] = set()  # subscription and row of each
         self._again: set[tuple[int, int]] = set()  # those of them that changed meanwhile
+        # What became due and waits in a queue: it need not be read and matched again when its turn comes.
+        self._known: dict[tuple[int, int], Due] = {}
         self._turns: deque[int] = deque()  # subscriptions with something to look at, in turn
 
     def attach(self, subscription: Subscription) -> None:
@@ -65,13 +71,18 @@ class Deliveries:
             self.attached[subscription.key] = Attached(subscription)
         else:  # its options may be others
             known.subscription, known.scanned = subscription, START
+            self._forget_known(subscription.key)
         self._hungry(subscription.key)
 
     def detach(self, key: int) -> None:
         self.attached.pop(key, None)
+        self._forget_known(key)
         for mark in [mark for mark, due in self.in_flight.items() if due.subscription.key == key]:
             self._land(mark)
         self._again = {place for place in self._again if place[0] != key}
+
+    def _forget_known(self, key: int) -> None:
+        self._known = {place: due for place, due in self._known.items() if place[0] != key}
 
     def renew(self, key: int) -> None:
         """Read the store again for this one: entries came by a way that told nobody."""
@@ -95,6 +106,8 @@ class Deliveries:
         if attached.is_idle and len(self.in_flight) < WINDOW:
             return True
         attached.add(due.entry.key)
+        if len(self._known) < MAX_KNOWN and due.entry.key in attached.queued:
+            self._known[due.subscription.key, due.entry.key] = due
         self._hungry(due.subscription.key)
         return False
 
@@ -109,15 +122,29 @@ class Deliveries:
             self._fill(attached, at)
             if not attached.queue:
                 continue
-            looks += 1
-            row = attached.next()
+            room = min(BATCH, WINDOW - len(self.in_flight), len(attached.queue))
+            looks += room
+            rows = [attached.next() for _ in range(room)]
             self._turns.append(key)
-            if (key, row) in self._flying:
-                self._again.add((key, row))
+            yield from self._due(attached.subscription, rows, at)
+
+    def _due(self, subscription: Subscription, rows: list[int], at: int) -> list[Due]:
+        """What is due of these rows of a queue, in their order."""
+        known: list[Due] = []
+        others: list[int] = []
+        for row in rows:
+            due = self._known.pop((subscription.key, row), None)
+            if (subscription.key, row) in self._flying:
+                self._again.add((subscription.key, row))
                 continue
-            due = self._delivery.due_to(attached.subscription, row, at)
-            if due is not None:
-                yield due
+            if due is None or not due.is_complete or due.is_copy or subscription.max_count is not None:
+                others.append(row)
+            else:
+                known.append(due)
+        found = self._delivery.still_due(known, at) if known else []
+        found += self._delivery.due_to(subscription, others, at) if others else []
+        by_row = {due.entry.key: due for due in found}
+        return [by_row[row] for row in rows if row in by_row]
 
     def _fill(self, attached: Attached, at: int) -> None:
         if attached.queue:

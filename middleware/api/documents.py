@@ -57,7 +57,8 @@ def feed_document(row: FeedRow) -> Document:
 
 
 def entry_document(store: Store, row: EntryRow) -> Document:
-    enclosures = [enclosure_document(store, enclosure) for enclosure in store.enclosures(row.key)]
+    named = store.enclosures(row.key) if row.enclosures else []
+    enclosures = [enclosure_document(store, enclosure) for enclosure in named]
     source = _source(store, row)
     return {
         "id": row.id,

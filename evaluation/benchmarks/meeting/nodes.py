@@ -2,6 +2,7 @@
 
 import json
 import os
+import select
 import shutil
 import signal
 import socket
@@ -61,6 +62,7 @@ class Home:
         hello = f'[hello]\ninterfaces = ["lo"]\nport = {hello_port}\ninterval_s = 1.0\n'
         (self.path / "settings.toml").write_text(hello + settings + "\n")
         self.process: subprocess.Popen[bytes] | None = None
+        self.readers: list[Reader] = []
 
     def do(self, *words: str) -> str:
         """A command of the command line; what it prints."""
@@ -86,6 +88,9 @@ class Home:
             self.process = None
 
     def kill(self) -> None:
+        for reader in self.readers:
+            reader.kill()
+        self.readers.clear()
         if self.process is not None:
             self.process.kill()
             self.process.wait()
@@ -126,6 +131,49 @@ class Home:
 
     def _command(self, *words: str) -> list[str]:
         return [sys.executable, "-P", "-m", "passerby", "--home", str(self.path), *words]
+
+
+# As an app's author would write it; a process of its own, so it may use the façade.
+READER = """
+import sys, time, passerby
+home, feed, count = sys.argv[1:]
+with passerby.connect(app="bench", home=home) as node:
+    entries = node.subscribe(feed)
+    print("ready", flush=True)
+    for number, entry in enumerate(entries, start=1):
+        if number == int(count):
+            print(time.monotonic(), flush=True)
+"""
+
+
+class Reader:
+    """An app that reads entries as they come, and says when it has read the last."""
+
+    def __init__(self, home: Home, feed: str, count: int) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-P", "-c", READER, str(home.path), feed, str(count)],
+            env=_environment(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            text=True,
+        )  # fmt: skip
+        home.readers.append(self)
+        self._line("ready")
+
+    def last_read(self) -> float:
+        """Wait for the moment at which the last entry was read."""
+        return float(self._line(""))
+
+    def _line(self, expected: str) -> str:
+        assert self._process.stdout is not None and self._process.stderr is not None
+        ready, _, _ = select.select([self._process.stdout], [], [], PATIENCE_S)
+        line = self._process.stdout.readline().strip() if ready else ""
+        if not line or (expected and line != expected):
+            self.kill()
+            raise BenchmarkFailed(f"the reading app did not finish: {self._process.stderr.read()[-300:]!r}")
+        return line
+
+    def kill(self) -> None:
+        self._process.kill()
+        self._process.wait()
 
 
 def _environment() -> dict[str, str]:
