@@ -26,6 +26,7 @@ else:
 
 AUTHOR_TITLE = "passerby author key v1"
 NODE_TITLE = "passerby node key v1"
+DASHBOARD_TITLE = "passerby dashboard key v1"
 # A key file has about 160 bytes. What is longer is something else and not read to its end.
 MAX_FILE_BYTES = 512
 
@@ -45,10 +46,15 @@ class Keystore:
         """The node key, made now if there is none yet. StoreError if it is exposed or damaged."""
         return NodeSecret.from_bytes(self._read_or_create("node.key", NODE_TITLE))
 
+    def dashboard(self) -> bytes:
+        """The secret of which the dashboard makes its tokens, made now if there is none yet."""
+        return self._read_or_create("dashboard.key", DASHBOARD_TITLE)
+
     def problems(self) -> list[str]:
         """What is wrong with the keys that are here; makes none."""
         found = []
-        for name, title in (("author.key", AUTHOR_TITLE), ("node.key", NODE_TITLE)):
+        keys = {"author.key": AUTHOR_TITLE, "node.key": NODE_TITLE, "dashboard.key": DASHBOARD_TITLE}
+        for name, title in keys.items():
             if _exists(self._folder / name):
                 try:
                     self._read_or_create(name, title)

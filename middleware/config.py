@@ -39,6 +39,10 @@ DEFAULT_FILE = """\
 # tcp = false            # true: apps come over TCP on loopback, each with a token, instead of a Unix socket
 # port = 0               # for that; 0: whichever is free
 
+[dashboard]
+# enabled = true         # a page for your browser, on this machine only
+# port = 4748            # any other that is free if this is taken
+
 [logbook]
 # keep_days = 30
 """
@@ -90,6 +94,15 @@ class ApiSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class DashboardSettings:
+    enabled: bool = True
+    port: int = 4748
+
+    def __post_init__(self) -> None:
+        _within("dashboard.port", self.port, 0, 65535)
+
+
+@dataclass(frozen=True, slots=True)
 class LogbookSettings:
     keep_days: int = 30
 
@@ -103,6 +116,7 @@ class Settings:
     sessions: SessionSettings = field(default_factory=SessionSettings)
     storage: Limits = field(default_factory=Limits)
     api: ApiSettings = field(default_factory=ApiSettings)
+    dashboard: DashboardSettings = field(default_factory=DashboardSettings)
     logbook: LogbookSettings = field(default_factory=LogbookSettings)
 
 
@@ -122,6 +136,7 @@ def settings_of(groups: Mapping[str, Any]) -> Settings:
         "sessions": SessionSettings,
         "storage": Limits,
         "api": ApiSettings,
+        "dashboard": DashboardSettings,
         "logbook": LogbookSettings,
     }
     for name in groups:

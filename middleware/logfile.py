@@ -24,6 +24,12 @@ class LogbookFile:
                     continue  # cut short by a kill
         return 1
 
+    def recent_lines(self, at: int) -> list[str]:
+        """The lines of yesterday and today, oldest first."""
+        days = (time.strftime("%Y-%m-%d", time.gmtime((at - ago) / 1000)) for ago in (DAY_MS, 0))
+        paths = [path for day in days if (path := self._folder / f"{day}.jsonl").exists()]
+        return [line for path in paths for line in path.read_text("utf-8", "replace").splitlines()]
+
     def write(self, lines: Iterable[str], at: int) -> None:
         text = "".join(line + "\n" for line in lines)
         if text:

@@ -21,6 +21,7 @@ from discovery.schedule import HelloSettings
 from discovery.sightings import Neighbour
 from middleware.config import Settings
 from middleware.delivery import Delivery, Due
+from middleware.diary import Diary
 from middleware.effects import Broadcast, Deliver, Effect, EntryGained, SendTo
 from middleware.encounters import Encounters, Outcome
 from middleware.logbook import (
@@ -58,7 +59,7 @@ class Node:
         logbook: Logbook,
     ) -> None:
         self.id = secret.node_id
-        self.store, self.logbook = store, logbook
+        self.store, self.logbook, self.diary = store, logbook, Diary()
         self.neighbourhood = Neighbourhood(self.id, hello_settings(settings), rng)
         self._sync = Synchroniser(
             rng, store.peers.get, store.gains.has_seen, max_sessions=settings.sessions.clients
@@ -275,12 +276,14 @@ class Node:
             case AnswerHello(hello, to):
                 return [SendTo(hello, to)]
             case NeighbourFound(neighbour):
+                self.diary.began(neighbour.node, at)
                 self.logbook.note(ContactBegan(neighbour.node, len(self.neighbourhood)), now, at)
                 self._seen(neighbour, now)
             case NeighbourChanged(neighbour):
                 self._seen(neighbour, now)
             case NeighbourLost(neighbour, seconds):
                 self._sync.neighbour_lost(neighbour.node)
+                self.diary.ended(neighbour.node, at)
                 fact = ContactEnded(neighbour.node, round(seconds, 3), len(self.neighbourhood))
                 self.logbook.note(fact, now, at)
             case _:

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from random import SystemRandom
+from typing import TYPE_CHECKING
 
 from contentdb.identity import NodeSecret
 from contentdb.keystore import Keystore
@@ -18,6 +19,8 @@ from middleware.api.server import ApiServer
 from middleware.beacons import Beacons
 from middleware.bridge import Bridge
 from middleware.config import Settings
+from middleware.device.desktop import Desktop
+from middleware.diary import Diary
 from middleware.effects import (
     Broadcast,
     CloseStream,
@@ -37,10 +40,13 @@ from middleware.verifying import Batches, Verifier
 from transport.radio import Stream
 from transport.tcp import Tcp
 
+if TYPE_CHECKING:  # loaded only where it is wanted
+    from middleware.dashboard.dashboard import Dashboard
+
 log = logging.getLogger(__name__)
 LOOK_EVERY_S = 1.0
-# The command line needs no socket of another kind where there is only TCP.
-OWN_APP = "cli"
+# They need no token from anybody where there is only TCP.
+OWN_APPS = ("cli", "dashboard")
 
 
 class Service:
@@ -50,7 +56,8 @@ class Service:
         self._home, self._settings, self._store = home, settings, store
         self._file = LogbookFile(home / "logbook", settings.logbook.keep_days)
         rng = SystemRandom()
-        logbook = Logbook(secret.node_id, self._file.next_seq())
+        self._first_seq = self._file.next_seq()
+        logbook = Logbook(secret.node_id, self._first_seq)
         self.node = Node(store, secret, settings, rng=rng, entropy=os.urandom, logbook=logbook)
         self._streams: dict[int, Stream] = {}
         self._unsent: dict[int, int] = {}
@@ -71,19 +78,45 @@ class Service:
         self._beacons = Beacons(self.node, self._settings.hello, self._perform, _at)
         self._perform(self.node.started(self.port, self._now(), _at()))
         self._api = self._open_api()
+        dashboard = await self._open_dashboard()
         looking = self._loop.create_task(self._look())
         ready(self)
         announcing = self._loop.create_task(self._beacons.start_mdns())
+        recalling = self._loop.create_task(self._recall())
         try:
             await self._stopped.wait()
         finally:
             looking.cancel()
             announcing.cancel()
+            recalling.cancel()
+            if dashboard is not None:
+                await dashboard.close()
             await self._beacons.close()
             self._close()
 
+    async def _open_dashboard(self) -> "Dashboard | None":
+        if not self._settings.dashboard.enabled:
+            return None
+        from middleware.dashboard.dashboard import Dashboard
+
+        dashboard = Dashboard(
+            self._home,
+            self._store.blobs,
+            Desktop(),
+            max_bytes=self._settings.storage.max_bytes,
+            entropy=os.urandom,
+        )
+        address = await dashboard.start(self._settings.dashboard.port, self.home.keys.dashboard())
+        self.home.dashboard, self.home.metrics_token = address, dashboard.metrics_token
+        return dashboard
+
+    async def _recall(self) -> None:
+        """Read whom earlier runs met, for the page, while the node is at work already."""
+        lines = await asyncio.to_thread(self._file.recent_lines, _at())
+        self.node.diary.precede(await asyncio.to_thread(Diary.recalled, lines, self._first_seq))
+
     def _open_api(self) -> ApiServer:
-        home = Home(
+        self.home = home = Home(
             self._home,
             self._store,
             Keystore(self._home, os.urandom),
@@ -96,7 +129,8 @@ class Service:
         settings = self._settings.api
         listening = Listening(self._home, use_tcp=settings.tcp, port=settings.port)
         if listening.needs_token:
-            home.tokens.make(OWN_APP)
+            for app in OWN_APPS:
+                home.tokens.make(app)
         return ApiServer(home, listening, tell_node=self._perform, stop=self.stop)
 
     def stop(self) -> None:

@@ -39,6 +39,7 @@ FOREIGN = {
     "pybloom_live": r"contentdb/bloom",
     "bitarray": r"contentdb/bloom",  # comes with pybloom_live and holds its bits
     "zeroconf": r"discovery/mdns",
+    "h11": r"middleware/dashboard/connection",
     "ifaddr": r"discovery/interfaces",
     "numpy": r"contentdb/\w+_vectorised|contentdb/(bloom|sketch|selector/columns)|evaluation/",
     "kivy": r"apps/",
@@ -91,6 +92,10 @@ SHELLS = {
     "middleware/gateway/keeping": "keeps the sources of a gateway as a file",
     "middleware/gateway/visiting": "keeps what is fetched as files until it is taken in",
     "middleware/logfile": "keeps the logbook as files",
+    "middleware/dashboard/dashboard": "lets the page look once a second",
+    "middleware/dashboard/server": "owns the sockets of browsers",
+    "middleware/dashboard/uploads": "keeps files on their way into an entry",
+    "middleware/device/": "asks the device",
     "middleware/service": "the sockets, timers and threads of a node",
     "middleware/verifying": "the thread that verifies, beside the loop",
     "transport/tcp": "owns the sockets of streams, listening and connected",

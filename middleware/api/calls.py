@@ -55,6 +55,7 @@ CALLS: dict[str, Call] = {
     "sessions": _call(nodes.sessions),
     "transfers": _call(nodes.transfers),
     "meet": _call(nodes.meet),
+    "contacts": _call(nodes.contacts),
     "logbook": _call(nodes.logbook),
     "stop": _call(nodes.stop),
 }

@@ -40,6 +40,7 @@ class Home:
         self.at, self.monotonic, self.entropy = at, monotonic, entropy
         self.settings = settings
         self.dashboard: str | None = None  # its address, once it is served
+        self.metrics_token: str | None = None
         self.is_stopping = False
         self.progress: Progress | None = None  # of files that are published, where somebody watches
         self.effects: list[Effect] = []

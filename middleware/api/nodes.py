@@ -5,10 +5,12 @@ from contentdb.names import Address
 from discovery.sightings import Neighbour
 from middleware.api.documents import Document
 from middleware.api.home import Home
+from middleware.diary import DAY_MS
 from middleware.sessions import Session
 from transport.solicitation.streams import ClientStream
 
 LOGBOOK_FOLDER = "logbook"
+MAX_CONTACTS = 500
 
 
 def status(home: Home, app: str) -> Document:
@@ -24,6 +26,7 @@ def status(home: Home, app: str) -> Document:
         "sessions": sum(session.proved is not None for session in node.sessions),
         "storage": {"used": used, "limit": store.limits.max_bytes},
         "dashboard": home.dashboard,
+        "metrics_token": home.metrics_token,
     }
 
 
@@ -79,6 +82,12 @@ def meet(home: Home, app: str, *, address: str) -> Document:
         raise UsageError("this version cannot dial an address; whoever is near is found without")
     home.effects += meeting(Address(f"ip:{address.removeprefix('ip:')}"), home.monotonic(), home.at())
     return {"address": address}
+
+
+def contacts(home: Home, app: str) -> list[Document]:
+    """Whom the node met in the last day, those that began last first."""
+    found = home.node.diary.since(home.at() - DAY_MS)[:MAX_CONTACTS]
+    return [{"node_id": each.peer, "began": each.began, "ended": each.ended} for each in found]
 
 
 def logbook(home: Home, app: str) -> Document:

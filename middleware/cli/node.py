@@ -33,7 +33,11 @@ def up(desk: Desk, options: argparse.Namespace) -> int:
     def _announce(service: Service) -> None:
         near = f"hello on UDP port {settings.hello.port}, sessions on TCP port {service.port}"
         desk.say(f"this node is up: {near}; what it holds is public to whoever is near. Ctrl-C stops it")
-        desk.show({"node_id": service.node.id, "port": service.port}, [service.node.id])
+        dashboard = service.home.dashboard
+        if dashboard is not None:
+            desk.say(f"its dashboard, for your browser only: {dashboard}")
+        document = {"node_id": service.node.id, "port": service.port, "dashboard": dashboard}
+        desk.show(document, [service.node.id])
         sys.stdout.flush()
         if options.detached:
             let_go()

@@ -15,7 +15,7 @@ def test_the_default_file_changes_nothing() -> None:
 def test_each_line_of_the_default_file_shows_the_default() -> None:
     shown = re.sub(r"^# (\w+ =)", r"\1", DEFAULT_FILE, flags=re.M)
     shown = shown.replace("interval_s = 1.0", "")
-    assert shown.count(" = ") == 16 and parse_settings(shown) == Settings()
+    assert shown.count(" = ") == 18 and parse_settings(shown) == Settings()
 
 
 def test_settings_are_read() -> None:
