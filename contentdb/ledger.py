@@ -30,6 +30,15 @@ class Happening(NamedTuple):
 # A peer that offers rubbish must not write books into our database.
 MAX_DETAIL_CHARACTERS = 300
 MAX_PER_ENTRY_SHOWN = 200
+# Of lines that are renewed, so many neighbours are remembered for each entry and event, the latest ones.
+MAX_TELLERS = 32
+# How our meetings with neighbours ended is no entry's story, and no IRI has such a name.
+MEETINGS = "(meetings)"
+
+
+def about_feed(feed: str) -> str:
+    """Where the ledger keeps what concerns a feed, and no entry that we could name."""
+    return f"(feed) {feed}"
 
 
 class Ledger:
@@ -52,6 +61,32 @@ class Ledger:
         if newest != (happening.event.value, happening.detail[:MAX_DETAIL_CHARACTERS]):
             with self._database.transaction():
                 self.write([happening])
+
+    def renew(self, happenings: Sequence[Happening]) -> None:
+        """Write lines that are true of a neighbour, the first word of the detail, until it comes again.
+
+        There is one for each entry, event and neighbour: whoever comes often does not fill the ledger.
+        """
+        with self._database.transaction():
+            for entry, at, event, detail in happenings:
+                self._strike(entry, event, detail.partition(" ")[0])
+                self.write([Happening(entry, at, event, detail)])
+                self._run.execute(
+                    "DELETE FROM ledger WHERE entry = ? AND event = ? AND key <= (SELECT key FROM ledger "
+                    "WHERE entry = ? AND event = ? ORDER BY key DESC LIMIT 1 OFFSET ?)",
+                    (entry, str(event), entry, str(event), MAX_TELLERS),
+                )
+
+    def strike(self, entry: str, event: Event, who: str) -> None:
+        """What was renewed of this neighbour is over."""
+        with self._database.transaction():
+            self._strike(entry, event, who)
+
+    def _strike(self, entry: str, event: Event, who: str) -> None:
+        self._run.execute(
+            "DELETE FROM ledger WHERE entry = ? AND event = ? AND (detail = ? OR substr(detail, 1, ?) = ?)",
+            (entry, str(event), who, len(who) + 1, who + " "),
+        )
 
     def of(self, entry: str) -> list[Happening]:
         """What happened to the entries with this id, oldest first; of very much, the newest."""

@@ -33,6 +33,7 @@ from middleware.logbook import (
     short_version,
 )
 from middleware.outreach import MAX_WAIT_S, Outreach
+from middleware.remembering import remember, remember_doubles
 from middleware.sessions import Session, Sessions
 from middleware.sync import Dial, Synchroniser
 from middleware.wishes import Wishes
@@ -41,7 +42,9 @@ from transport.solicitation.client import Client
 from transport.solicitation.effects import (
     EnclosureCompleted,
     EntriesStored,
+    EntriesWithheld,
     FeedsFound,
+    FileOffered,
     Finished,
     VerifyEntries,
 )
@@ -175,6 +178,7 @@ class Encounters:
             session.stream.lost()
         fact = session.fact(now)
         self._logbook.note(fact, now, at)
+        remember(self._store, session, at, waiting_for=self._wishes.waiting_for)
         if session.is_given:
             self._outreach.dial_ended(session.address, now)
         if session.claimed is not None:
@@ -205,6 +209,10 @@ class Encounters:
                     out += self._more_wanted(now, at)
                 case EnclosureCompleted(root):
                     out += self._completed(root, now, at)
+                case EntriesWithheld(want, count):
+                    session.withheld[want] = session.withheld.get(want, 0) + count
+                case FileOffered(root):
+                    session.offered[root] = None
                 case FeedsFound(descriptors):
                     out.append(FeedsDiscovered(descriptors, session.stream.peer or NodeId("")))
                 case Finished(pair, doubt):
@@ -262,6 +270,7 @@ class Encounters:
         read = {
             taken.key: taken.entry for taken in outcomes if taken.fate.is_gain and taken.entry is not None
         }
+        remember_doubles(session, outcomes)
         batch = self._delivery.stored(read, read)
         for row, _entry in batch:
             fact = EntryReceived(row.feed, row.id, short_version(row.version), peer, row.updated)

@@ -1,13 +1,14 @@
 """The sessions of a node: who is admitted, and whose time is up."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
-from contentdb.names import Address, NodeId
+from contentdb.names import Address, NodeId, Root
 from middleware.config import SessionSettings
 from middleware.logbook import SessionEnded
 from transport.messages import Reject
+from transport.solicitation.feedtalk import Want
 from transport.solicitation.streams import ClientStream, ServerStream
 
 MAX_HALF_OPEN = 8
@@ -38,6 +39,10 @@ class Session:
     verifying: int = 0
     asked_for: int | None = None  # the version of our downloads when a client had asked for all it wanted
     measured: tuple[float, int] = (0.0, 0)
+    # For the ledger, at its end: what the peer kept back, what it had that was here, and which files.
+    withheld: dict[Want, int] = field(default_factory=dict)
+    doubles: dict[str, None] = field(default_factory=dict)
+    offered: dict[Root, None] = field(default_factory=dict)
 
     @property
     def role(self) -> str:

@@ -84,6 +84,10 @@ class Wishes:
 
     # -- what they come to
 
+    def waiting_for(self, root: Root) -> list[int]:
+        """The rows of the entries that wait for this file."""
+        return list(self._waiting.get(root, ()))
+
     def plan(self, node: NodeId) -> Plan:
         """What to ask of this peer, given what we have seen of it before."""
         peer = self._store.peers.get(node)

@@ -26,10 +26,12 @@ from middleware.api.documents import (
 )
 from middleware.api.home import Home
 from middleware.api.parameters import Attributes
+from middleware.ledger import hints, sentences
 
 # A page of these fits into one answer, whatever the entries are; `more` tells that there is another.
 MAX_ENTRIES = 100_000
 MAX_LISTED_BYTES = 32 << 20
+MAX_NAMED_CHARACTERS = 200
 
 
 def draft_of(
@@ -176,7 +178,7 @@ def _find_feed_to_pin(home: Home, text: str) -> FeedRow:
 
 
 def why(home: Home, app: str, *, entry: str, feed: str | None = None, author: str | None = None) -> Document:
-    """What happened to an entry, oldest first."""
+    """What happened to an entry, oldest first, and how it stands with it, in words."""
     found = entries_named(home.store, entry, feed=feed, author=author)
     ids = {row.id for row in found}
     if len(ids) > 1:
@@ -185,9 +187,12 @@ def why(home: Home, app: str, *, entry: str, feed: str | None = None, author: st
     entry_id = ids.pop() if ids else entry
     happenings = [*home.store.ledger.of(entry_id), *_expiries(found, home.at())]
     if not happenings:
-        raise UsageError(f"nothing is known about {entry!r}; `passerby entries` lists what is here")
+        kept_away = "; ".join(hints(home.store))
+        raise UsageError(f"nothing is known about {entry[:MAX_NAMED_CHARACTERS]!r}: {kept_away}")
     events = [{"at": h.at, "event": h.event.value, "detail": h.detail} for h in happenings]
-    return {"id": entry_id, "events": events}
+    return {
+        "id": entry_id, "lines": sentences(home.store, found, happenings, home.at()), "events": events
+    }  # fmt: skip
 
 
 def _expiries(rows: list[EntryRow], now: int) -> list[Happening]:

@@ -124,7 +124,4 @@ def pin(desk: Desk, options: argparse.Namespace) -> int:
 
 def why(desk: Desk, options: argparse.Namespace) -> int:
     told = desk.call("why", **_named(options))
-    lines = [
-        f"{show_time(each['at'])}  {each['event']:10}  {each['detail']}".rstrip() for each in told["events"]
-    ]
-    return desk.show(told, lines)
+    return desk.show(told, told["lines"])

@@ -8,7 +8,7 @@ from contentdb.arrivals import read_verified
 from contentdb.blobs import MemoryBlobs
 from contentdb.errors import UsageError
 from contentdb.intake import Fate
-from contentdb.ledger import Event, Happening
+from contentdb.ledger import MAX_TELLERS, Event, Happening
 from contentdb.model import Enclosure, Text
 from contentdb.names import Address, FeedId, Root
 from contentdb.query import EntryRow, Selection
@@ -232,6 +232,24 @@ def test_of_a_long_story_the_ledger_tells_the_end(store: Store) -> None:
     told = store.ledger.of("urn:e")
     assert [happening.at for happening in told] == list(range(101, 301))
     assert told[-1].event is Event.RECEIVED
+
+
+def test_of_what_is_renewed_there_is_one_line_for_each_neighbour(store: Store) -> None:
+    for at in range(10):
+        for who in ("bob", "bobby"):
+            store.ledger.renew([Happening("urn:e", at, Event.OFFERED, who)])
+        store.ledger.renew([Happening("urn:e", at, Event.WITHHELD, f"bob {at} genre = 'jazz'")])
+    assert [(h.at, h.event.value, h.detail) for h in store.ledger.of("urn:e")] == [
+        (9, "offered", "bob"), (9, "offered", "bobby"), (9, "withheld", "bob 9 genre = 'jazz'")
+    ]  # fmt: skip
+    store.ledger.strike("urn:e", Event.OFFERED, "bob")
+    assert [h.detail.split()[0] for h in store.ledger.of("urn:e")] == ["bobby", "bob"]
+
+
+def test_neighbours_without_number_do_not_fill_the_ledger(store: Store) -> None:
+    for number in range(100):
+        store.ledger.renew([Happening("urn:e", number, Event.OFFERED, f"node{number}")])
+    assert [h.at for h in store.ledger.of("urn:e")] == list(range(100 - MAX_TELLERS, 100))
 
 
 # -- enclosures

@@ -251,10 +251,13 @@ def test_a_retracted_entry_is_gone_and_why_tells(run: Commands, feed: str) -> No
     assert run.json("entries") == []
     assert "there is no entry" in run.fails("retract", "urn:example:e")
     told = run.json("why", "urn:example:e")
-    assert set(told) == {"id", "events"} and set(told["events"][0]) == {"at", "event", "detail"}
+    assert set(told) == {"id", "lines", "events"} and set(told["events"][0]) == {"at", "event", "detail"}
     assert [event["event"] for event in told["events"]] == ["published", "retracted"]
-    assert run("why", "urn:example:e").out.split()[2] == "published"
-    assert "nothing is known" in run.fails("why", "urn:example:nothing")
+    published, retracted = run("why", "urn:example:e").out.splitlines()
+    assert published.startswith("you published it on ") and retracted.startswith("its author took it back on")
+    assert [published, retracted] == told["lines"]
+    unknown = run.fails("why", "urn:example:nothing")
+    assert "nothing is known" in unknown and "you subscribe to no feed" in unknown
 
 
 def test_only_its_author_may_retract_an_entry(run: Commands, feed: str, tmp_path: Path) -> None:

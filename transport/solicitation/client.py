@@ -47,6 +47,7 @@ from transport.solicitation.effects import (
     EntriesStored,
     EntriesWithheld,
     FeedsFound,
+    FileOffered,
     Finished,
     Plan,
     Send,
@@ -188,6 +189,7 @@ class Client:
                 if (answer.root, answer.first, answer.last) != (ask.root, ask.first, ask.last):
                     raise RemoteError("other hashes than those asked for")
                 self._downloads.hashes_received(self._peer, ask, answer.have, bytes(body))
+                return [FileOffered(ask.root)] if answer.have else []
             case FeedsRequest() as ask, FeedsReply() as answer:
                 return self._take_feeds(ask, answer, bytes(body), reply.more)
             case BloomRequest(), BloomReply():
@@ -236,7 +238,7 @@ class Client:
         expected = ask.last - asked.chunks + 1
         if answer.root != ask.root or answer.first != expected or not expected <= answer.last <= ask.last:
             raise RemoteError(f"chunks {answer.first} to {answer.last} came; expected {expected} and on")
-        effects: list[Effect] = []
+        effects: list[Effect] = [] if more else [FileOffered(ask.root)]
         start = 0
         for index in range(answer.first, answer.last + 1):
             size = min(CHUNK_BYTES, len(body) - start)

@@ -51,6 +51,13 @@ class EntriesWithheld:
 
 
 @dataclass(frozen=True, slots=True)
+class FileOffered:
+    """The peer has this file, or a part of it."""
+
+    root: Root
+
+
+@dataclass(frozen=True, slots=True)
 class FeedsFound:
     descriptors: tuple[Signed, ...]
 
@@ -69,7 +76,14 @@ class Finished:
 
 
 Effect: TypeAlias = (
-    Send | VerifyEntries | EntriesStored | EntriesWithheld | FeedsFound | EnclosureCompleted | Finished
+    Send
+    | VerifyEntries
+    | EntriesStored
+    | EntriesWithheld
+    | FileOffered
+    | FeedsFound
+    | EnclosureCompleted
+    | Finished
 )
 
 

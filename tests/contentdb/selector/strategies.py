@@ -1,7 +1,7 @@
 """Hypothesis strategies for selectors and attributes, close together so that they often meet.
 
 Values sit at the limits (2^53, 2^63, zero with and without sign), strings use wildcards and characters that
-storage likes to mistake. ``trees()`` are as the parser makes them: ``parse(unparse(tree)).tree == tree``.
+storage likes to mistake. ``trees()`` are as the parser makes them: ``parse(written(tree)).tree == tree``.
 """
 
 from hypothesis import strategies as st

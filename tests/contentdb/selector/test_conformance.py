@@ -5,13 +5,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from contentdb.selector import Selector, parse
+from contentdb.selector.deciding import written
 from contentdb.selector.index import SelectorIndex
 from contentdb.selector.nodes import Condition, Scalar
 from tests.contentdb.selector import reference
 from tests.contentdb.selector.stored import AUTHOR, FEED, StoredEntries
 from tests.contentdb.selector.strategies import attributes, trees
 from tests.contentdb.selector.test_brokers import MESSAGE, WORDS, broker_cases
-from tests.contentdb.selector.unparse import unparse
 
 
 def matched_by_sql(
@@ -27,7 +27,7 @@ def matched_by_sql(
 def test_all_three_agree_with_the_second_opinion(
     values: list[dict[str, Scalar]], conditions: list[Condition]
 ) -> None:
-    selectors = [parse(unparse(tree)) for tree in conditions]
+    selectors = [parse(written(tree)) for tree in conditions]
     index = SelectorIndex()
     for number, selector in enumerate(selectors):
         index.add(number, selector)

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from contentdb.attributes import RESERVED_WORDS, check_attributes
 from contentdb.errors import UsageError
 from contentdb.selector import MAX_CHARACTERS, MAX_DEPTH, MAX_TERMS, SelectorError, parse
+from contentdb.selector.deciding import written
 from contentdb.selector.lexer import KEYWORDS
 from contentdb.selector.nodes import Condition, Identifier, In, Literal
 from tests.contentdb.selector.strategies import trees
-from tests.contentdb.selector.unparse import unparse
 
 VALUE = "a name, a literal or ("
 AFTER = "AND, OR, an operator or the end"
@@ -116,7 +116,7 @@ def test_a_selector_error_is_the_callers_mistake() -> None:
 @settings(max_examples=300, deadline=None)
 @given(trees())
 def test_a_tree_is_read_back_from_its_text(tree: Condition) -> None:
-    assert parse(unparse(tree)).tree == tree
+    assert parse(written(tree)).tree == tree
 
 
 @settings(max_examples=300, deadline=None)
