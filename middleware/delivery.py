@@ -92,8 +92,8 @@ class Delivery:
         )
 
     def stored(self, keys: Iterable[int], read: Mapping[int, Entry] = _NOT_READ) -> list[Stored]:
-        """The entries in these rows, as far as they are still held; `read` has those parsed already."""
-        rows = self._store.entries.rows(list(keys))
+        """The entries in these rows, each once, as far as they are held; `read` has those parsed already."""
+        rows = self._store.entries.rows(list(dict.fromkeys(keys)))
         return [Stored(row, read.get(row.key) or self._store.entry_of_row(row.key)) for row in rows]
 
     def due(self, stored: Iterable[Stored], at: int) -> list[Due]:

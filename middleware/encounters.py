@@ -140,7 +140,7 @@ class Encounters:
 
     def overdue(self, now: float, at: int) -> list[Outcome]:
         effects: list[Outcome] = []
-        for session, why in self.sessions.overdue(now):
+        for session, why in self.sessions.overdue(now, is_crowded=self._sync.is_crowded(now)):
             if why == Reason.TURN and isinstance(session.stream, ServerStream):
                 session.reason, session.is_leaving = why, True
                 session.stream.reject(Reject(Reason.TURN, retry_s=TURN_AGAIN_S))

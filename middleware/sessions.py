@@ -14,6 +14,8 @@ from transport.solicitation.streams import ClientStream, ServerStream
 MAX_HALF_OPEN = 8
 # A rate is judged over this long, so that one slow moment is not a slow peer.
 RATE_OVER_S = 10.0
+# A server that brought nothing new for so long makes room for one that others say has something.
+PATIENCE_S = 30.0
 
 TALLIED = ("entries", "useless_entries", "chunks", "false_positives", "withheld")
 
@@ -116,23 +118,35 @@ class Sessions:
         left = self._settings.service_s - (now - oldest)
         return Reject("busy", retry_s=max(1, round(left if left > 0 else 1)))
 
-    def overdue(self, now: float) -> list[tuple[Session, str]]:
-        """Sessions that must end now, and why."""
+    def overdue(self, now: float, *, is_crowded: bool = False) -> list[tuple[Session, str]]:
+        """Sessions that must end now, and why. `is_crowded`: we would dial others if there were room."""
         if now >= self._waiting_until:
             self._waiting_until = float("-inf")
-        return [(session, why) for session in self._all.values() if (why := self._fault(session, now))]
+        every = list(self._all.values())
+        return [(session, why) for session in every if (why := self._fault(session, now, is_crowded))]
 
-    def _fault(self, session: Session, now: float) -> str:
+    def _fault(self, session: Session, now: float, is_crowded: bool) -> str:
         settings = self._settings
         if session.proved is None:
             return "handshake" if now >= session.began + settings.handshake_s else ""
         if now >= session.moved + settings.silence_s and not session.verifying:
             return "silence"
+        if isinstance(session.stream, ClientStream):
+            return "patience" if self._is_useless(session, session.stream, now) and is_crowded else ""
         if session.role == "server" and now < self._waiting_until and not session.is_leaving:
             if now >= session.proved + settings.service_s:
                 return "turn"
             return self._too_slow(session, now)
         return ""
+
+    def _is_useless(self, session: Session, stream: ClientStream, now: float) -> bool:
+        """Has it brought nothing new since we looked last? An answer without end does move, after all."""
+        since, count = session.measured
+        if now < since + PATIENCE_S or session.verifying:
+            return False
+        gains = stream.tally.entries + stream.tally.chunks
+        session.measured = (now, gains)
+        return gains == count
 
     def _too_slow(self, session: Session, now: float) -> str:
         since, count = session.measured
@@ -154,6 +168,8 @@ class Sessions:
                 continue
             if not session.verifying:
                 times.append(session.moved + settings.silence_s)
+                if session.role == "client":
+                    times.append(session.measured[0] + PATIENCE_S)
             if session.role == "server" and not session.is_leaving:
                 turn = min(session.proved + settings.service_s, session.measured[0] + RATE_OVER_S)
                 if turn < self._waiting_until:

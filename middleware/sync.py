@@ -140,12 +140,12 @@ class Synchroniser:
         now: float,
         asked_for: int | None = None,
     ) -> None:
-        """Over, for better or worse. `retry_s` is what a peer that rejected us asked for.
+        """Over, for better or worse. `retry_s` is what a peer that rejected us asked for, within reason.
 
         `is_proved`: the right node answered there. `asked_for` is the version of our downloads when the last
         question was asked; now if not given.
         """
-        self._in_session.pop(node, None)
+        promised = self._in_session.pop(node, None)
         self._next_due = None
         if is_proved:
             self._backoff.succeeded(address)
@@ -158,18 +158,33 @@ class Synchroniser:
             version = self._interest.downloads_version if asked_for is None else asked_for
             sight.failures, sight.lacks = 0, (sight.claim, version)
             self._discovered[node] = self._asking.pop(node, (0, sight.claim))
-            is_vain = sight.reason is Reason.NEW and not has_gained and sight.before == self._pair(node)
+            is_vain = sight.reason is Reason.NEW and not has_gained and self._is_idle(node, sight, promised)
             sight.vain = min(sight.vain + 1, 16) if is_vain else 0
             sight.not_before = now + min(LEAST_BETWEEN_S * 2**sight.vain, MAX_VAIN_S)
         elif is_proved:
             # A link that breaks again and again, but brings something each time, is worth the next try.
             sight.failures = 1 if has_gained else sight.failures + 1
             backoff = min(FIRST_BACKOFF_S * 2 ** (sight.failures - 1), MAX_BACKOFF_S)
-            wait_s = retry_s if retry_s is not None else backoff
+            wait_s = backoff if retry_s is None else min(max(retry_s, FIRST_BACKOFF_S), MAX_BACKOFF_S)
             sight.not_before = now + wait_s * self._rng.uniform(1.0, 1.2)
         self._consider(node, sight, now)
 
+    def _is_idle(self, node: NodeId, sight: Sight, promised: Claim | None) -> bool:
+        """Does it say in sessions what it said before, or in hellos what it does not say in sessions?"""
+        told = self._pair(node)
+        return told == sight.before or (sight.claim == promised and told != promised[:2])
+
     # -- outputs
+
+    def is_crowded(self, now: float) -> bool:
+        """Is somebody to be dialled for whom there is no room?"""
+        is_full = len(self._in_session) >= self._max_sessions
+        return is_full and any(due <= now for due, _, _ in self._waiting())
+
+    def _waiting(self) -> Iterator[tuple[float, NodeId, Sight]]:
+        for node, sight in self._sights.items():
+            if sight.due is not None and sight.addresses and node not in self._in_session:
+                yield sight.due, node, sight
 
     def dials(self, now: float) -> list[Dial]:
         """Whom to dial at this moment, as many as there is room for.
@@ -180,12 +195,11 @@ class Synchroniser:
         if now < self.next_timer():
             return []
         self._next_due = None
-        due = []
-        for node, sight in self._sights.items():
-            is_due = sight.due is not None and sight.due <= now
-            if is_due and sight.addresses and node not in self._in_session:
-                address = self._address(sight)
-                due.append((self._peer_of(node) is None, self._backoff.failures(address), sight.due, node))
+        due = [
+            (self._peer_of(node) is None, self._backoff.failures(self._address(sight)), since, node)
+            for since, node, sight in self._waiting()
+            if since <= now
+        ]
         chosen: list[Dial] = []
         for _, _, _, node in sorted(due):
             if len(self._in_session) >= self._max_sessions:
@@ -196,14 +210,9 @@ class Synchroniser:
     def next_timer(self) -> float:
         """When `dials` may have something; infinity if nobody is to be dialled."""
         if self._next_due is None:
-            self._next_due = min(self._dues(), default=float("inf"))
+            has_room = len(self._in_session) < self._max_sessions
+            self._next_due = min((due for due, _, _ in self._waiting() if has_room), default=float("inf"))
         return self._next_due
-
-    def _dues(self) -> Iterator[float]:
-        if len(self._in_session) < self._max_sessions:
-            for node, sight in self._sights.items():
-                if sight.due is not None and sight.addresses and node not in self._in_session:
-                    yield sight.due
 
     def _dial(self, node: NodeId, sight: Sight, now: float) -> list[Dial]:
         """Dial, unless what was promised has come from somebody else meanwhile, or the address must rest."""

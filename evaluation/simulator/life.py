@@ -1,8 +1,8 @@
 """A world that people, chance and faults act upon, and what must be true of it in the end.
 
 People meet and part, publish, replace, retract and subscribe. Meanwhile processes are killed in the middle of
-a statement, power fails, disks fill up, clocks jump, and links spoil what they carry. Then faults end,
-everybody is in range for long, and nothing may be missing, wrong, given twice or still going on.
+a statement, power fails, disks fill up, clocks jump, links spoil what they carry, and strangers lie. Then
+faults end, everybody is in range for long, and nothing may be missing, wrong, given twice or still going on.
 """
 
 from collections.abc import Callable, Iterator
@@ -18,6 +18,7 @@ from contentdb.selector import parse
 from contentdb.subscriptions import Subscription
 from evaluation.simulator.faults import Faults
 from evaluation.simulator.history import History
+from evaluation.simulator.hostile import Hostile
 from evaluation.simulator.interference import Disturbance
 from evaluation.simulator.invariants import Claim, lacking, violations
 from evaluation.simulator.machine import Crash
@@ -35,6 +36,9 @@ MAX_FILE_BYTES = 200_000
 # Long enough for the longest wait after failures and for the slowest of the links.
 QUIET_S = 900.0
 SILENCE_S = 60.0
+# So long strangers go on when everybody is in range. They may hold up others for some time, and not for ever.
+STRANGERS_S = 180.0
+STRANGERS = (0, 0, 0, 0, 1, 2)
 # In most lives contacts are short and many; in the others, long enough to owe everybody everything.
 PACES_S = (2.0, 2.0, 2.0, 60.0)
 
@@ -50,6 +54,7 @@ class Life:
             (node,) = self.world.add_nodes(f"node{number}", settings=self._settings())
             self.names.append(node.name)
         self.faults = Faults(self.world, self.names)
+        self.strangers = [Hostile(f"stranger{number}", self.world) for number in range(self._strangers())]
         self.feeds = [self._anybody().create_feed(f"feed {n}").id for n in range(self.rng.randint(1, 3))]
         self.contacts: list[Contact] = []
         self.claims: dict[tuple[FeedId, str], Claim] = {}
@@ -67,6 +72,8 @@ class Life:
         ]  # fmt: skip
         for _ in self.names:
             self._try(self._subscribe)
+        for stranger in self.strangers:
+            stranger.arrive()
         for _ in range(self.rng.randint(10, 40)):
             (deed,) = self.rng.choices([deed for deed, _ in deeds], [weight for _, weight in deeds])
             self._try(deed)
@@ -85,16 +92,20 @@ class Life:
         """Everybody is in range of everybody, until nothing happens any more; returns what is wrong."""
         self.faults.end()
         owed = list(self._owed())
-        for one, two in combinations(self.nodes, 2):
+        everybody: list[Station] = [*self.nodes, *self.strangers]
+        for one, two in combinations(everybody, 2):
             self._join(one, two, Link(2_500_000, 0.005))
-        self._pass(QUIET_S - 2 * SILENCE_S)
-        self._pass(SILENCE_S)
+        self._pass(STRANGERS_S)
+        held_up = list(self._held_up())
+        for stranger in self.strangers:
+            stranger.leave()
+        self._pass(QUIET_S - STRANGERS_S - SILENCE_S)
         opened = self.world.streams_opened
         self._pass(SILENCE_S)
         restless = self.world.streams_opened - opened
         noise = [f"{restless} connections in the last {SILENCE_S:g} s of quiet"] if restless else []
         wrong = violations(self.nodes, self.feeds, list(self.claims.values()))
-        return [*self._excesses, *owed, *noise, *wrong]
+        return [*self._excesses, *owed, *held_up, *noise, *wrong]
 
     def _pass(self, seconds: float) -> None:
         self.world.run(seconds)
@@ -120,6 +131,12 @@ class Life:
                 if since <= self.world.now:
                     for wrong in lacking(self.world.nodes[name], [claim.entry]):
                         yield f"{name}: {wrong}, due since {since:.0f} s of {self.world.now:.0f}"
+
+    def _held_up(self) -> Iterator[str]:
+        """What somebody lacks although its author has been in range for long, and only strangers lied."""
+        for node in self.nodes:
+            for wrong in lacking(node, [claim.entry for claim in self.claims.values()]):
+                yield f"{node.name}: strangers keep it from having what it wants: {wrong}"
 
     def _wants_from(self, entry: Entry, name: str) -> float:
         """From when on a node wants an entry, with all its files; infinity if it does not."""
@@ -151,11 +168,16 @@ class Life:
             )
         )
 
+    def _strangers(self) -> int:
+        """None in long lives: they never rest, and a session with one costs what any other does."""
+        return self.rng.choice(STRANGERS) if self.pace_s == min(PACES_S) else 0
+
     def _anybody(self) -> SimNode:
         return self.rng.choice([node for node in self.nodes if not node.is_over])
 
     def _connect(self) -> None:
-        one, two = self.rng.sample(self.nodes, 2)
+        everybody: list[Station] = [*self.nodes, *self.strangers]
+        one, two = self.rng.sample(everybody, 2)
         link = Link(10 ** self.rng.uniform(4, 6.5), self.rng.uniform(0, 0.2))
         link.is_silent = self.rng.random() < 0.3
         if self.rng.random() < 0.5:

@@ -7,7 +7,8 @@ database goes back to its last durable commit, and chunks of unfinished enclosur
 disk is SQLite's own (`max_page_count`), so that its errors are the real ones.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from random import Random
 from typing import Any
@@ -42,6 +43,15 @@ class Disk:
                 self.is_dead, self.fuse = True, None
         if self.is_dead:
             raise Crash
+
+    @contextmanager
+    def spied_on(self) -> Iterator[None]:
+        """Whoever knows what is here without asking does not use it up."""
+        fuse, self.fuse = self.fuse, None
+        try:
+            yield
+        finally:
+            self.fuse = fuse
 
     def write(self) -> None:
         self.operate()

@@ -58,6 +58,23 @@ def test_what_came_before_its_day_gets_its_files_when_the_clock_is_right() -> No
     assert bob.delivered(feed.id) == [entry.id]
 
 
+def test_of_two_versions_that_came_before_their_day_the_last_is_delivered_once() -> None:
+    world = World(seed=12)
+    alice, bob = world.add_nodes("alice", "bob")
+    feed = alice.create_feed("news")
+    bob.subscribe(feed.id)
+    bob.machine.clock_ms = -2 * DAY_MS
+    world.connect(alice, bob)
+    entry = alice.publish(feed.id, "first")
+    world.run(20)
+    alice.publish(feed.id, "second", replaces=entry.id)
+    world.run(20)
+    assert len(bob.store.parked()) == 2
+    bob.machine.clock_ms = 0
+    world.run(120)
+    assert bob.delivered(feed.id) == [entry.id]
+
+
 def test_what_a_wrong_clock_hid_is_shown_and_offered_when_it_is_right() -> None:
     world = World(seed=49)
     alice, bob, carol = world.add_nodes("alice", "bob", "carol")
