@@ -11,7 +11,9 @@ from unittest import mock
 
 import pytest
 
+import passerby
 from evaluation.cli import build_parser as measuring_parser
+from middleware.cli.examples import EXAMPLES
 from middleware.cli.main import build_parser
 from tests.transcript import FENCE, FRONT_DOOR, Session, Step, steps
 
@@ -90,7 +92,8 @@ def test_the_shells_own_words_are_left_to_the_shell() -> None:
 def session(tmp_path: Path) -> Iterator[Session]:
     with mock.patch.dict(os.environ):
         os.environ.pop("PASSERBY_HOME", None)
-        yield Session(tmp_path.resolve())
+        with Session(tmp_path.resolve()) as session:
+            yield session
 
 
 @pytest.mark.parametrize("page", RUN_PAGES)
@@ -131,6 +134,21 @@ def commands_of(parser: argparse.ArgumentParser, name: str = "") -> Iterator[tup
             if action.help != argparse.SUPPRESS
         }
         yield name, shown - {"-h", "--help", "--home", "--json"}
+
+
+def test_every_command_shows_an_example_that_it_understands() -> None:
+    existing = dict(commands_of(build_parser()))
+    assert EXAMPLES.keys() == existing.keys() - {"bench"}
+    for name, lines in EXAMPLES.items():
+        assert 1 <= len(lines) <= 3
+        for line in lines:
+            assert line.startswith(f"passerby {name}") and is_understood(words_of(line)[1:]), line
+
+
+def test_help_ends_with_the_examples(capsys: pytest.CaptureFixture[str]) -> None:
+    assert passerby.main(["feed", "create", "--help"]) == 0
+    shown = capsys.readouterr().out
+    assert shown.endswith("\n  ".join(["examples:", *EXAMPLES["feed create"]]) + "\n")
 
 
 def sections_of_the_manual() -> dict[str, str]:

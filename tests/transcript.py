@@ -2,7 +2,8 @@
 
 In a ```console block, a line that starts with `$ ` is a command and what follows is its output. Ids, keys and
 times differ from run to run: the first time the page shows one, it is tied to what really came, and from then
-on stands for it, in commands as well. /tmp stands for a folder of the test's own.
+on stands for it, in commands as well. /tmp stands for a folder of the test's own. Nodes that
+a page starts run in a network namespace of the session's own, or on loopback where none can be made.
 
 When the output of a command was changed on purpose, this writes what is new into the pages:
 
@@ -20,6 +21,7 @@ import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Self
 from unittest import mock
 
 import passerby
@@ -31,7 +33,7 @@ SHORT_FINGERPRINT = r"\b[0-9a-f]{4} [0-9a-f]{4}\b"
 NAME = re.compile(rf"{UUID}|{FINGERPRINT}|{SHORT_FINGERPRINT}|\b[0-9a-f]{{20,}}\b")
 # What says only when, or how SQLite and the disk round up: any other value of that form will do.
 PASSING = re.compile(
-    r"\d{4}-\d\d-\d\d \d\d:\d\d|\b1[6-9]\d{11}\b|(?<=\"database\": )\d+|(?<=\"enclosures\": )\d+"
+    r"\d{4}-\d\d-\d\d \d\d:\d\d(?::\d\d)?|\b1[6-9]\d{11}\b|(?<=\"database\": )\d+|(?<=\"enclosures\": )\d+"
     r"|(?<=database )[\d.]+ \w+(?=,)|(?<=enclosures )[\d.]+ \w+(?=,)|127\.0\.0\.1:\d+/#token=[\w-]+"
 )
 SETTING = re.compile(r"([A-Z_]+)=(.*)", re.DOTALL)
@@ -61,6 +63,18 @@ class Session:
     folder: Path
     status: int = 0
     real: dict[str, str] = field(default_factory=dict)
+    namespace: str | None = None
+
+    def __enter__(self) -> Self:
+        name = f"passerby-page-{os.getpid()}"
+        command = f"ip netns add {name} && ip -n {name} link set lo up"
+        if os.geteuid() == 0 and subprocess.run(["sh", "-c", command], capture_output=True).returncode == 0:
+            self.namespace = name
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.namespace is not None:
+            subprocess.run(["ip", "netns", "delete", self.namespace], check=True)
 
     def perform(self, command: str) -> str:
         """Run a line as a shell in this folder would; returns what it prints, errors included."""
@@ -83,10 +97,19 @@ class Session:
         return re.sub(r"/tmp(?=/)", str(self.folder), command)
 
     def _passerby(self, arguments: list[str]) -> str:
+        if "up" in arguments:
+            return self._node(arguments)
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
             self.status = passerby.main(arguments)
         return self._as_shown(printed.getvalue())
+
+    def _node(self, arguments: list[str]) -> str:
+        inside = [] if self.namespace is None else ["ip", "netns", "exec", self.namespace]
+        command = [*inside, sys.executable, "-P", "-m", "passerby", *arguments, "--interface", "lo"]
+        done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+        self.status = done.returncode
+        return self._as_shown(done.stderr + done.stdout)
 
     def _shell(self, command: str) -> str:
         done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, cwd=self.folder)
@@ -127,11 +150,11 @@ class Session:
 
 
 def renew(page: Path) -> None:
-    with mock.patch.dict(os.environ), tempfile.TemporaryDirectory() as folder:
-        session = Session(Path(folder).resolve())
-        text = FENCE.sub(
-            lambda block: f"```console\n{session.renewed(block[1])}```", page.read_text(encoding="utf-8")
-        )
+    text = page.read_text(encoding="utf-8")
+    with mock.patch.dict(os.environ), tempfile.TemporaryDirectory() as name:
+        folder = Path(name).resolve()
+        with Session(folder) as session:
+            text = FENCE.sub(lambda block: f"```console\n{session.renewed(block[1])}```", text)
     page.write_text(text, encoding="utf-8")
 
 

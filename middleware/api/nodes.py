@@ -1,7 +1,5 @@
 """Calls about the node itself and whom it meets."""
 
-from contentdb.errors import UsageError
-from contentdb.names import Address
 from discovery.sightings import Neighbour
 from middleware.api.documents import Document
 from middleware.api.home import Home
@@ -76,11 +74,8 @@ def transfers(home: Home, app: str) -> list[Document]:
 
 
 def meet(home: Home, app: str, *, address: str) -> Document:
-    """Dial this address, such as 192.0.2.7:4747, whether or not a hello came from there."""
-    meeting = getattr(home.node, "meet", None)
-    if meeting is None:
-        raise UsageError("this version cannot dial an address; whoever is near is found without")
-    home.effects += meeting(Address(f"ip:{address.removeprefix('ip:')}"), home.monotonic(), home.at())
+    """Look for somebody at this address, such as 192.0.2.7:4747, from now on, also after a restart."""
+    home.effects += home.node.meet(address, home.monotonic(), home.at())
     return {"address": address}
 
 

@@ -2,30 +2,22 @@
 
 import argparse
 import os
-import sys
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
+from typing import TYPE_CHECKING
 
-from middleware.cli.streams import printable
+from middleware.cli.looking_arguments import looking_commands
+from middleware.cli.parsing import Parser
+from middleware.cli.parsing import command as _command
+from middleware.cli.parsing import common as _common
+from middleware.cli.parsing import positive as _positive
 
 if TYPE_CHECKING:
-    Verbs: TypeAlias = "argparse._SubParsersAction[Parser]"
+    from middleware.cli.parsing import Verbs
 
-EXIT_USAGE = 2
 EPILOG = "Everything is kept in one folder: --home DIR, or PASSERBY_HOME, or the platform's data folder."
 FEED = "a feed's id, or its title if only one has it"
 ENTRY = "an entry's id, or the beginning of it: four characters or more"
 # Named as the file system names them, which need not be text; everything else a person says is text.
 PATHS = ("home", "file", "into", "source")
-
-
-class Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        self.exit(EXIT_USAGE, f"passerby: {printable(message)}; see `{self.prog} --help`\n")
-
-    def print_help(self, file: Any = None) -> None:
-        """argparse would not say that nothing could be written."""
-        (file or sys.stdout).write(self.format_help())
 
 
 def build_parser(version: str = "") -> Parser:
@@ -40,6 +32,7 @@ def build_parser(version: str = "") -> Parser:
     _subscription_commands(verbs)
     _entry_commands(verbs)
     _people_commands(verbs)
+    looking_commands(verbs)
     _gateway_commands(verbs)
     _bundle_command(verbs)
     # Listed for --help only; passerby.main hands this over before this parser is asked.
@@ -63,6 +56,8 @@ def parse(argv: list[str], version: str = "") -> argparse.Namespace:
         parser.error("--replace belongs to `passerby me import FILE`")
     if options.run == "feed:writers" and options.change and options.key is None:
         parser.error(f"say whom to {options.change}: passerby feed writers FEED {options.change} KEY")
+    if options.run == "people:token" and options.revoke and options.app is None:
+        parser.error("say whose: passerby token APP --revoke")
     if options.run == "people:block" and options.undo and options.key is None:
         parser.error("say whom you no longer block: passerby block KEY --undo")
     return options
@@ -80,25 +75,6 @@ def _as_text(parser: Parser, value: object) -> object:
         return parser.error(f"expected text in UTF-8; got {value[:80]!r}")
     except UnicodeEncodeError:  # more than the locale can say, so it came from a program and is text
         return value
-
-
-def _common(parser: argparse.ArgumentParser, *, is_root: bool) -> None:
-    """--home and --json may stand before or after the command; the later parser must not undo the first."""
-    home = None if is_root else argparse.SUPPRESS
-    parser.add_argument(
-        "--home", type=_folder, default=home, metavar="DIR", help="the folder everything is kept in"
-    )
-    as_json = False if is_root else argparse.SUPPRESS
-    parser.add_argument("--json", action="store_true", default=as_json, help="print one JSON document")
-
-
-def _command(verbs: "Verbs", name: str, run: str, help_: str) -> argparse.ArgumentParser:
-    parser = verbs.add_parser(
-        name, help=help_, description=help_[0].upper() + help_[1:] + ".", allow_abbrev=False
-    )
-    parser.set_defaults(run=run)
-    _common(parser, is_root=False)
-    return parser
 
 
 def _node_commands(verbs: "Verbs") -> None:
@@ -240,21 +216,9 @@ def _people_commands(verbs: "Verbs") -> None:
     _command(verbs, "doctor", "people:doctor", "check everything that is kept")
 
 
-def _positive(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and len(text) < 10 and int(text) > 0):
-        raise argparse.ArgumentTypeError(f"expected a number from 1 to 999999999; got {text[:40]!r}")
-    return int(text)
-
-
 def _every(text: str) -> int:
     """Servers of others answer these visits, so not more often than once a minute."""
     seconds = _positive(text)
     if not 60 <= seconds <= 604_800:
         raise argparse.ArgumentTypeError(f"expected 60 to 604800 seconds; got {seconds}")
     return seconds
-
-
-def _folder(text: str) -> Path:
-    if not text.strip():
-        raise argparse.ArgumentTypeError("expected a folder; got nothing")
-    return Path(text)

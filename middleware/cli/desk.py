@@ -37,7 +37,7 @@ class Desk:
             self.home = (home or Path(default_home())).expanduser().absolute()
         except RuntimeError:  # ~somebody, and there is nobody of that name
             raise UsageError(f"there is no folder {home}; choose another with --home") from None
-        self._as_json = as_json
+        self.as_json = as_json
         self._opened = ExitStack()
 
     def __enter__(self) -> Self:
@@ -118,13 +118,17 @@ class Desk:
 
     def show(self, document: object, lines: Sequence[str] = ()) -> int:
         """Print the result: one JSON document if that was asked for, else the lines. Returns success."""
-        if self._as_json:
+        if self.as_json:
             encoding = sys.stdout.encoding or "utf-8"
             print(show_json(document, is_ascii=not encoding.lower().startswith("utf")))
         else:
             for line in lines:
                 print(clean(line))
         return 0
+
+    def show_line(self, document: object, line: str) -> None:
+        """Print one of many that come one by one: in JSON a document a line, else a line for people."""
+        print(clean(line) if not self.as_json else show_json(document, is_ascii=True, indent=None))
 
     def progress(self, what: str) -> "Progress | None":
         """A line that counts up while something long runs; only where a person watches."""

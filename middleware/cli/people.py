@@ -99,6 +99,21 @@ def block(desk: Desk, options: argparse.Namespace) -> int:
     return desk.show(done, [done["key"]])
 
 
+def token(desk: Desk, options: argparse.Namespace) -> int:
+    if options.app is None:
+        apps = desk.call("tokens")
+        if not apps:
+            desk.say("no app has a token; `passerby token APP` makes one")
+        return desk.show(apps, apps)
+    if options.revoke:
+        done = desk.call("revoke_token", name=options.app)
+        desk.say(f"{options.app} is no longer let in over TCP")
+        return desk.show(done, [done["app"]])
+    made = desk.call("make_token", name=options.app)
+    desk.say(f"whoever shows this token is {options.app}, and may do all that you can: keep it secret")
+    return desk.show(made, [made["token"]])
+
+
 def storage(desk: Desk, options: argparse.Namespace) -> int:
     use = desk.call("storage")
     entries, feeds = show_number(use["entries"], "entry", "entries"), show_number(use["feeds"], "feed")

@@ -145,9 +145,9 @@ def show_attribute(value: AttributeValue) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def show_json(document: object, *, is_ascii: bool = False) -> str:
+def show_json(document: object, *, is_ascii: bool = False, indent: int | None = 2) -> str:
     """One document, legible; what could play tricks on a terminal stands there as an escape."""
-    text = json.dumps(document, ensure_ascii=is_ascii, indent=2)
+    text = json.dumps(document, ensure_ascii=is_ascii, indent=indent)
     return "".join(c if c == "\n" or c.isprintable() else json.dumps(c)[1:-1] for c in text)
 
 

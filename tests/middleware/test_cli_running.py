@@ -10,8 +10,8 @@ from tests.middleware.command import Commands
 
 @pytest.fixture
 def node(run: Commands) -> Iterator[str]:
-    """A node in the background, in the home of `run`, on a hello port that nobody else uses."""
-    started = run.json("up", "--detach", "--hello-port", "24747")
+    """A node in the background, in the home of `run`, on loopback, on a hello port that nobody else uses."""
+    started = run.json("up", "--detach", "--interface", "lo", "--hello-port", "24747")
     yield started["node_id"]
     if run("status").status == 0:
         assert run("down").status == 0
@@ -26,8 +26,8 @@ def test_a_node_in_the_background_answers_until_it_is_stopped(run: Commands, nod
 
 
 def test_a_second_node_is_refused(run: Commands, node: str) -> None:
-    assert "runs in" in run.fails("up")
-    assert "runs in" in run.fails("up", "--detach")
+    assert "runs in" in run.fails("up", "--interface", "lo")
+    assert "runs in" in run.fails("up", "--detach", "--interface", "lo")
     assert run.json("status")["node_id"] == node
 
 
@@ -43,7 +43,9 @@ def test_what_is_published_through_a_node_is_there_when_it_has_stopped(
     assert run.json("entries", "--where", "n = 3") == [entry]
 
 
-@pytest.mark.parametrize("words", [("status",), ("down",), ("neighbours",)])
+@pytest.mark.parametrize(
+    "words", [("status",), ("down",), ("neighbours",), ("meet", "192.0.2.7"), ("discover",)]
+)
 def test_without_a_node_the_way_to_start_one_is_told_and_no_home_is_made(
     run: Commands, tmp_path: Path, words: tuple[str, ...]
 ) -> None:
@@ -54,7 +56,9 @@ def test_without_a_node_the_way_to_start_one_is_told_and_no_home_is_made(
 
 
 def test_a_node_that_cannot_start_says_why(run: Commands) -> None:
-    assert "hello.interval_s is 0.1 to 3600" in run.fails("up", "--detach", "--hello-interval", "0")
+    assert "hello.interval_s is 0.1 to 3600" in run.fails(
+        "up", "--detach", "--interface", "lo", "--hello-interval", "0"
+    )
 
 
 def test_the_log_is_private(run: Commands, node: str) -> None:

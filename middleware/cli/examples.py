@@ -1,0 +1,50 @@
+"""One or two real lines for each command, shown by --help; a test holds that every command has some."""
+
+EXAMPLES: dict[str, tuple[str, ...]] = {
+    "up": ("passerby up", "passerby up --detach --interface wlan0"),
+    "down": ("passerby down",),
+    "status": ("passerby status", "passerby status --json"),
+    "neighbours": ("passerby neighbours", "passerby neighbours --json"),
+    "meet": ("passerby meet 192.0.2.7", "passerby meet [fe80::1%eth0]:4747"),
+    "discover": ("passerby discover", "passerby discover \"title LIKE '%music%'\" --for 60"),
+    "logbook": ("passerby logbook --limit 20", "passerby logbook --follow --json"),
+    "token": ("passerby token jukebox", "passerby token jukebox --revoke"),
+    "feed create": (
+        'passerby feed create "Street music" --category music',
+        'passerby feed create "My diary" --owned --unlisted',
+    ),
+    "feed writers": (
+        'passerby feed writers "My diary"',
+        f'passerby feed writers "My diary" add {"9cab60e4" * 8}',
+    ),
+    "feed export": ('passerby feed export "Street music" --into street-music',),
+    "feed import": ("passerby feed import street-music", "passerby feed import podcast.rss"),
+    "feeds": ("passerby feeds", "passerby feeds \"title LIKE '%music%'\""),
+    "subscribe": (
+        'passerby subscribe "Street music" --files max=20M',
+        "passerby subscribe urn:example:quiz --where \"topic = 'rivers' AND round > 3\"",
+    ),
+    "unsubscribe": ("passerby unsubscribe 1", 'passerby unsubscribe "Street music"'),
+    "subscriptions": ("passerby subscriptions",),
+    "publish": (
+        'passerby publish "Street music" --title "Corner of 5th" --attr genre=jazz --file take1.ogg',
+        'passerby publish "Street music" --title "Tonight at eight" --expires 12h',
+    ),
+    "entries": ('passerby entries "Street music"', "passerby entries --where \"genre = 'jazz'\" --limit 10"),
+    "get": ("passerby get 3edbba59", "passerby get 3edbba59 --into songs"),
+    "retract": ("passerby retract 3edbba59",),
+    "pin": ('passerby pin "Street music"', "passerby pin 3edbba59 --undo"),
+    "why": ("passerby why 3edbba59",),
+    "me": ("passerby me --name Ada", "passerby me export my-key.txt"),
+    "block": (f"passerby block {'a29cd10b' * 8}", "passerby block"),
+    "storage": ("passerby storage",),
+    "doctor": ("passerby doctor",),
+    "gateway add": (
+        "passerby gateway add https://blog.example/feed.xml --max-entries 10",
+        'passerby gateway add podcast.rss --title "A podcast"',
+    ),
+    "gateway list": ("passerby gateway list",),
+    "gateway remove": ("passerby gateway remove https://blog.example/feed.xml",),
+    "gateway run": ("passerby gateway run", "passerby gateway run --once"),
+    "bundle": ("passerby bundle --into passerby.tar.gz",),
+}
