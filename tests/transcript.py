@@ -35,6 +35,7 @@ NAME = re.compile(rf"{UUID}|{FINGERPRINT}|{SHORT_FINGERPRINT}|\b[0-9a-f]{{20,}}\
 PASSING = re.compile(
     r"\d{4}-\d\d-\d\d \d\d:\d\d(?::\d\d)?|\b1[6-9]\d{11}\b|(?<=\"database\": )\d+|(?<=\"enclosures\": )\d+"
     r"|(?<=database )[\d.]+ \w+(?=,)|(?<=enclosures )[\d.]+ \w+(?=,)|127\.0\.0\.1:\d+/#token=[\w-]+"
+    r"|\d+\.\d s later"
 )
 SETTING = re.compile(r"([A-Z_]+)=(.*)", re.DOTALL)
 COMMAND_LINE = re.compile(r"\A((?:.*\\\n)*.*\n)")
