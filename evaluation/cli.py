@@ -4,6 +4,7 @@ import argparse
 import importlib
 import json
 import pkgutil
+import signal
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
@@ -59,6 +60,8 @@ def _simulate(options: argparse.Namespace) -> int:
 
 
 def _bench(options: argparse.Namespace) -> int:
+    # As Ctrl-C does, so that what a benchmark has started and written goes with it.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     if options.peers:
         problem = install_peers()
         if problem:
@@ -77,6 +80,9 @@ def _bench(options: argparse.Namespace) -> int:
         results = run_benchmarks(options.names or available, options.rounds, quick=options.quick)
     except ModuleNotFoundError as error:
         sys.stderr.write(f"passerby: this benchmark needs {error.name}; install it with passerby[fast]\n")
+        return EXIT_FAILED
+    except KeyboardInterrupt:
+        sys.stderr.write("\npasserby: stopped before the end; nothing was measured\n")
         return EXIT_FAILED
     except BenchmarkFailed as error:
         sys.stderr.write(f"passerby: {error}\n")

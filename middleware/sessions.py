@@ -16,6 +16,8 @@ MAX_HALF_OPEN = 8
 RATE_OVER_S = 10.0
 # A server that brought nothing new for so long makes room for one that others say has something.
 PATIENCE_S = 30.0
+# Most sessions are over long before their time is; asking once more costs a handshake.
+BUSY_AGAIN_S = 3
 
 TALLIED = ("entries", "useless_entries", "chunks", "false_positives", "withheld")
 
@@ -116,7 +118,7 @@ class Sessions:
         self._waiting_until = now + self._settings.service_s
         oldest = min((s.proved or now for s in others), default=now)
         left = self._settings.service_s - (now - oldest)
-        return Reject("busy", retry_s=max(1, round(left if left > 0 else 1)))
+        return Reject("busy", retry_s=max(1, min(round(left), BUSY_AGAIN_S)))
 
     def overdue(self, now: float, *, is_crowded: bool = False) -> list[tuple[Session, str]]:
         """Sessions that must end now, and why. `is_crowded`: we would dial others if there were room."""

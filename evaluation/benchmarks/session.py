@@ -4,13 +4,15 @@ import sys
 from collections.abc import Callable
 
 from evaluation.benchmarks.harness import Row
-from evaluation.benchmarks.meeting import contacts, enclosure, entries, links
+from evaluation.benchmarks.meeting import contacts, enclosure, entries, idle, links, serving
 
 PARTS: dict[str, Callable[[int, bool], list[Row]]] = {
     "a large file": enclosure.run,
     "many small entries": entries.run,
     "slow links": links.run,
     "contacts": contacts.run,
+    "one after the other": serving.run,
+    "an idle node": idle.run,
 }
 
 

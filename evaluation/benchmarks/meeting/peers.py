@@ -19,6 +19,8 @@ from evaluation.benchmarks.meeting.nodes import LOOK_AGAIN_S, PATIENCE_S, Benchm
 
 PEERS = ("iperf3", "syncthing")
 IPERF_S = 3
+# It flushes each file: where a flush takes long, ten thousand of them take minutes.
+SYNCTHING_PATIENCE_S = 600.0
 INSTALL = "./passerby bench --peers installs it"
 KEY = "benchmark"
 EVENTS = "/rest/events?since=0&timeout=1&events=DeviceConnected,StateChanged"
@@ -181,7 +183,7 @@ def _has_all(device: Device, files: int) -> bool:
 
 
 def _wait(is_so: Callable[[], bool], otherwise: str) -> None:
-    give_up_at = time.monotonic() + PATIENCE_S
+    give_up_at = time.monotonic() + SYNCTHING_PATIENCE_S
     while time.monotonic() < give_up_at:
         try:
             if is_so():
@@ -189,4 +191,4 @@ def _wait(is_so: Callable[[], bool], otherwise: str) -> None:
         except (urllib.error.URLError, ConnectionError, TimeoutError):
             pass  # it is starting
         time.sleep(5 * LOOK_AGAIN_S)
-    raise BenchmarkFailed(f"{otherwise} within {PATIENCE_S:.0f} s")
+    raise BenchmarkFailed(f"{otherwise} within {SYNCTHING_PATIENCE_S:.0f} s")
