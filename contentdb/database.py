@@ -17,7 +17,8 @@ STOP_MARK = "passerby.sqlite-stopped"
 # 16 MiB of page cache: enough for the inner pages of every index over a million entries.
 CACHE_KIB = 16_384
 # As many short ids as fit into a hello beside the rest.
-MAX_RECENT = 16
+# What a crowd hands on at once is compared as a whole; a longer row of gains costs a session each.
+MAX_RECENT = 1024
 
 
 class Database:
@@ -31,6 +32,7 @@ class Database:
         self._rolled_back: list[Callable[[], None]] = []
         self._before_commit: list[Callable[[], None]] = []
         self.recent: deque[int] = deque(maxlen=MAX_RECENT)  # short ids of the last gains, without a gap
+        self.gain_sum = 0  # all short ids gained since it was opened, combined by exclusive or
         self.connection = self._connect()
         try:
             self._open()
@@ -150,6 +152,7 @@ class Database:
         """
         self.revision += 1
         self.recent.append(gained)
+        self.gain_sum ^= gained
         return self.revision
 
     def on_rollback(self, forget: Callable[[], None]) -> None:
@@ -182,7 +185,7 @@ class Database:
 
     @contextlib.contextmanager
     def _outermost(self, *, durable: bool) -> Iterator[None]:
-        revision = getattr(self, "revision", 0)
+        revision, gain_sum = getattr(self, "revision", 0), self.gain_sum
         try:
             if durable:
                 self.connection.execute("PRAGMA synchronous = FULL")
@@ -196,18 +199,18 @@ class Database:
                 self.put_meta("full_text_revision", self.revision if self.full_text else -1)
             self.connection.execute("COMMIT")
         except BaseException:
-            self._roll_back(revision)
+            self._roll_back(revision, gain_sum)
             raise
         finally:
             self._depth = 0
             if durable:
                 self.connection.execute("PRAGMA synchronous = NORMAL")
 
-    def _roll_back(self, revision: int) -> None:
+    def _roll_back(self, revision: int, gain_sum: int) -> None:
         if self.connection.in_transaction:
             with contextlib.suppress(StoreError):  # a full disk may have rolled it back already
                 self.connection.execute("ROLLBACK")
-        self.revision = revision
+        self.revision, self.gain_sum = revision, gain_sum
         self.recent.clear()  # the same revisions will be of something else
         for forget in self._rolled_back:
             forget()

@@ -1,13 +1,16 @@
 """What the store gained last, by short ids: enough for a neighbour to see that it knows all of that already.
 
 Every revision is one gain: a version of an entry, a version of a feed's descriptor, or a file that became
-complete. Only the last few are kept, and only while the store is open.
+complete. Only the last are kept, and only while the store is open.
 """
+
+from itertools import islice
 
 from contentdb.database import Database
 from contentdb.lookup import seen
 from contentdb.names import Root
 
+MAX_NAMED = 16  # as many as a hello has room for
 _MASK = 0xFFFF_FFFF_FFFF_FFFF
 
 
@@ -20,9 +23,32 @@ class Gains:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def recent(self) -> tuple[str, ...]:
+    def recent(self, most: int = MAX_NAMED) -> tuple[str, ...]:
         """The last gains without a gap, the newest last, each as 16 hexadecimal digits."""
-        return tuple(f"{short_id & _MASK:016x}" for short_id in self._database.recent)
+        last = list(islice(reversed(self._database.recent), most))
+        return tuple(f"{short_id & _MASK:016x}" for short_id in reversed(last))
+
+    @property
+    def sum(self) -> str:
+        """All that was gained since the store was opened, combined by exclusive or, as 16 digits."""
+        return f"{self._database.gain_sum & _MASK:016x}"
+
+    def came_together(self, count: int, before: str, after: str) -> bool:
+        """Whether so many gains in a row of ours are those that took a neighbour's sum from one to the other.
+
+        In whatever order. That others give the same sum is as likely as two short ids alike.
+        """
+        recent = [short_id & _MASK for short_id in reversed(self._database.recent)]
+        if not 0 < count <= len(recent):
+            return False
+        differ = int(before, 16) ^ int(after, 16)
+        for short_id in islice(recent, count):
+            differ ^= short_id
+        for newest, next_older in zip(recent, islice(recent, count, None), strict=False):
+            if not differ:
+                return True
+            differ ^= newest ^ next_older
+        return not differ
 
     def has_seen(self, gains: tuple[str, ...]) -> bool:
         """Whether each of these is something that we hold, held, refused, or name: nothing to ask for."""

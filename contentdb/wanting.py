@@ -33,6 +33,14 @@ class Wanting:
             return []
         return sorted({*self._knowledge.held_ids(key), *self._knowledge.gone_ids(key)})
 
+    def latest_ids(self, feed: FeedId, most: int) -> list[int]:
+        """The short ids of the versions we hold that we gained last, the newest first."""
+        rows = self._database.connection.execute(
+            "SELECT short_id FROM entries WHERE feed = ? AND state = 0 ORDER BY revision DESC LIMIT ?",
+            (self._catalogue.find_feed(feed), most),
+        )
+        return [short_id & 0xFFFF_FFFF_FFFF_FFFF for (short_id,) in rows]
+
     def sequence(self, feed: FeedId) -> int | None:
         """Of the feed's descriptor, if we have one."""
         row = self._database.connection.execute(

@@ -32,11 +32,12 @@ _STEPS_S = tuple(0.1 * 2 ** (step / 4) for step in range(62))
 
 
 class Claim(NamedTuple):
-    """The state of a store, as it is told: the pair, and its last gains. Epoch "" is unknown."""
+    """The state of a store, as it is told: the pair, its last gains, and the sum of all. "" is unknown."""
 
     epoch: str
     revision: int
     gained: tuple[str, ...] = ()
+    sum: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +53,7 @@ class Hello:
     is_answer: bool = False
     gained: tuple[str, ...] = ()  # short ids of the last gains, the newest last
     asks: bool = False  # for an answer, known or not
+    sum: str = ""  # of the short ids of all gains since some moment; "": not told
 
     def __post_init__(self) -> None:
         if _NODE.fullmatch(self.node) is None:
@@ -68,12 +70,14 @@ class Hello:
             raise UsageError(f"can is at most 8 words of 1 to 16 of a-z, 0-9 and -; got {self.can!r:.80}")
         if len(self.gained) > min(MAX_GAINED, self.revision):
             raise UsageError(f"a hello tells at most {MAX_GAINED} gains, and no more than there were")
+        if self.sum and _EPOCH.fullmatch(self.sum) is None:
+            raise UsageError(f"a sum is 16 hexadecimal digits in lower case; got {self.sum!r:.40}")
         if any(_EPOCH.fullmatch(gain) is None for gain in self.gained):
             raise UsageError(f"a gain is 16 hexadecimal digits in lower case; got {self.gained!r:.80}")
 
     @property
     def claim(self) -> Claim:
-        return Claim(self.epoch, self.revision, self.gained)
+        return Claim(self.epoch, self.revision, self.gained, self.sum)
 
 
 def check_pair(epoch: str, revision: int) -> None:
@@ -94,17 +98,20 @@ def encode_hello(hello: Hello) -> bytes:
     seconds = f"{hello.next_s:.3f}".rstrip("0").rstrip(".")
     can = f' can="{" ".join(hello.can)}"' if hello.can else ""
     gained = f' gained="{"".join(hello.gained)}"' if hello.gained else ""
+    sum = f' sum="{hello.sum}"' if hello.sum else ""
     ask = ' ask="true"' if hello.asks else ""
     answer = ' answer="true"' if hello.is_answer else ""
     return (
         f'<message xmlns="urn:passerby:1" version="1"><node-id>{hello.node}</node-id>'
         f'<hello port="{hello.port}" epoch="{hello.epoch}" revision="{hello.revision}"'
-        f' next_s="{seconds}"{can}{gained}{ask}{answer}/></message>'
+        f' next_s="{seconds}"{can}{gained}{sum}{ask}{answer}/></message>'
     ).encode("ascii")
 
 
 def telling(hello: Hello, gained: tuple[str, ...]) -> Hello:
-    """The hello with as many of these gains as fit, the newest of them."""
+    """The hello with as many of these gains as fit, the newest of them; without its sum if that does not."""
+    if len(encode_hello(hello)) > MAX_HELLO_BYTES:
+        hello = replace(hello, sum="")
     room = (MAX_HELLO_BYTES - len(encode_hello(hello)) - len(' gained=""')) // 16
     count = min(room, MAX_GAINED, hello.revision, len(gained))
     return replace(hello, gained=gained[len(gained) - count :]) if count > 0 else hello
@@ -147,6 +154,7 @@ def _read(message: Element) -> Hello:
             is_answer=hello.get("answer") is not None,
             gained=_gained(hello.get("gained")),
             asks=hello.get("ask") is not None,
+            sum=_sum(hello.get("sum")),
         )
     except UsageError as error:
         raise RemoteError(str(error)) from None
@@ -172,6 +180,12 @@ def _gained(text: str | None) -> tuple[str, ...]:
     if not text or len(text) % 16:
         raise RemoteError(f"gained has 16 digits for each gain, of which there is one; got {text!r:.40}")
     return tuple(text[start : start + 16] for start in range(0, len(text), 16))
+
+
+def _sum(text: str | None) -> str:
+    if text == "":
+        raise RemoteError("a sum has 16 hexadecimal digits; got none")
+    return text or ""
 
 
 def _seconds(text: str) -> float:

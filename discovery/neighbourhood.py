@@ -80,8 +80,7 @@ class Neighbourhood:
         if known is not None:
             sighting = known.sightings.get((HELLO, address))
             said = sighting.claim if sighting is not None else UNKNOWN
-            is_same = said.revision == hello.revision and said.epoch == hello.epoch
-            if sighting is not None and is_same and said.gained == hello.gained:
+            if sighting is not None and said == hello.claim:
                 known.said, known.said_from, known.said_at = hello, source, sighting
                 return self._heard_again(known, hello, source, now)
             known.said = known.said_at = None
@@ -135,10 +134,17 @@ class Neighbourhood:
         return self._forget(known, theirs, now)
 
     def pair_changed(
-        self, epoch: str, revision: int, port: int, now: float, *, gained: tuple[str, ...] = ()
+        self,
+        epoch: str,
+        revision: int,
+        port: int,
+        now: float,
+        *,
+        gained: tuple[str, ...] = (),
+        sum: str = "",
     ) -> list[Effect]:
         """Our own state, first of all and whenever it changes; port 0 if we cannot be dialled."""
-        return self._schedule.pair_changed(epoch, revision, port, now, gained=gained)
+        return self._schedule.pair_changed(Claim(epoch, revision, gained, sum), port, now)
 
     def link_came_up(self, now: float) -> list[Effect]:
         """There may be others to hear us now than before: say hello soon, and often again."""

@@ -8,7 +8,7 @@ from contentdb.errors import UsageError
 from contentdb.names import NodeId
 from discovery.admission import Ration
 from discovery.effects import Effect, SendHello
-from discovery.hello import MAX_NEXT_S, MIN_NEXT_S, Hello, telling
+from discovery.hello import MAX_NEXT_S, MIN_NEXT_S, Claim, Hello, telling
 
 JITTER = 0.1
 MIN_GAP_S = 0.1
@@ -42,8 +42,7 @@ class HelloSchedule:
         self._own, self._settings, self._rng = own, settings, rng
         self._interval_s = settings.interval_s
         self._quick = Ration(QUICK_PER_S, QUICK_BURST)
-        self._state: tuple[str, int, int] | None = None
-        self._gained: tuple[str, ...] = ()
+        self._state: tuple[Claim, int] | None = None
         self._said: Hello | None = None
         self._sent_at = self._stirred_at = float("-inf")
         self.hello_at = float("inf")
@@ -57,25 +56,20 @@ class HelloSchedule:
         # Thousandths, rounded up: never less than the longest wait.
         next_s = min(MAX_NEXT_S, ceil(self._interval_s * (1 + JITTER) * 1000) / 1000)
         said = self._said
-        is_same = said is not None and (said.epoch, said.revision, said.port) == self._state
-        if (
-            said is None
-            or not is_same
-            or (said.next_s, said.is_answer, said.asks) != (next_s, is_answer, asks)
-        ):
-            epoch, revision, port = self._state
+        if said is None or (said.next_s, said.is_answer, said.asks) != (next_s, is_answer, asks):
+            (epoch, revision, gained, sum), port = self._state
             can = self._settings.can
-            bare = Hello(self._own, port, epoch, revision, next_s, can, is_answer=is_answer, asks=asks)
+            bare = Hello(
+                self._own, port, epoch, revision, next_s, can, is_answer=is_answer, asks=asks, sum=sum
+            )
             # Kept: a quiet node says the same all day, and whoever sends it sees that it is.
-            self._said = said = telling(bare, self._gained)
+            self._said = said = telling(bare, gained)
         return said
 
-    def pair_changed(
-        self, epoch: str, revision: int, port: int, now: float, *, gained: tuple[str, ...] = ()
-    ) -> list[Effect]:
-        if self._state == (epoch, revision, port):
+    def pair_changed(self, claim: Claim, port: int, now: float) -> list[Effect]:
+        if self._state is not None and (*self._state[0][:2], self._state[1]) == (*claim[:2], port):
             return []
-        self._state, self._gained = (epoch, revision, port), gained
+        self._state, self._said = (claim, port), None
         return self._early(now)
 
     def link_came_up(self, now: float) -> list[Effect]:

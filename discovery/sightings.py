@@ -42,6 +42,7 @@ class Neighbour:
     is_proved: bool
     sources: tuple[str, ...]
     gained: tuple[str, ...] = ()  # its last gains, as it says
+    sum: str = ""  # of all its gains, as it says
 
 
 class Sighting:
@@ -155,6 +156,7 @@ class Known:
             epoch=self.claim.epoch,
             revision=self.claim.revision,
             gained=self.claim.gained,
+            sum=self.claim.sum,
             since=self.since,
             last_heard=self.last_heard,
             is_proved=self.is_proved,

@@ -13,6 +13,7 @@ from discovery.effects import Effect as DiscoveryEffect
 from discovery.neighbourhood import Neighbourhood
 from discovery.sightings import GIVEN
 from middleware.config import SessionSettings
+from middleware.coverage import Coverage
 from middleware.delivery import Delivery
 from middleware.effects import (
     CloseStream,
@@ -37,7 +38,7 @@ from middleware.remembering import remember, remember_doubles
 from middleware.sessions import Session, Sessions
 from middleware.sync import Dial, Synchroniser
 from middleware.wishes import Wishes
-from transport.messages import Reason, Reject, SessionHello
+from transport.messages import Reason, Reject
 from transport.solicitation.client import Client
 from transport.solicitation.effects import (
     EnclosureCompleted,
@@ -71,6 +72,7 @@ class Encounters:
         *,
         neighbourhood: Neighbourhood,
         sync: Synchroniser,
+        coverage: Coverage,
         outreach: Outreach,
         wishes: Wishes,
         delivery: Delivery,
@@ -79,7 +81,7 @@ class Encounters:
     ) -> None:
         self._store, self._secret, self._entropy = store, secret, entropy
         self._neighbourhood, self._sync, self._wishes = neighbourhood, sync, wishes
-        self._outreach, self._history = outreach, History(store, wishes.interest)
+        self._outreach, self._history = outreach, History(store, wishes.interest, coverage)
         self._delivery, self._logbook = delivery, logbook
         self._server = Server(store, secret.node_id, entropy=entropy)
         self.sessions = Sessions(settings)
@@ -215,10 +217,10 @@ class Encounters:
                     session.offered[root] = None
                 case FeedsFound(descriptors):
                     out.append(FeedsDiscovered(descriptors, session.stream.peer or NodeId("")))
-                case Finished(pair, doubt):
+                case Finished(seen, doubt):
                     session.is_whole, session.reason = True, "done"
                     session.asked_for = self._wishes.downloads.version
-                    self._history.asked(session.proven, pair, doubt, at)
+                    self._history.asked(session.proven, seen, doubt, at)
                 case ClientDone(hello):
                     session.is_whole, session.reason = True, "done"
                     self._history.served(session.proven, hello, at)
@@ -239,9 +241,8 @@ class Encounters:
             effects = self._neighbourhood.disproved(session.claimed or node, session.address, now)
             return [*effects, *self._cut(session, "another node answered", now, at)]
         self._store.peers.met(node, at, session.address)
-        client = Client(
-            node, self._store, self._wishes.downloads, self._wishes.plan(node), entropy=self._entropy
-        )
+        plan = self._wishes.plan(node, self._sync.promised(node))
+        client = Client(node, self._store, self._wishes.downloads, plan, entropy=self._entropy)
         proved = self._neighbourhood.proved(node, now, address=session.address)
         return [*given, *proved, *self._perform(session, session.stream.begin(client, now), now, at)]
 
@@ -259,7 +260,7 @@ class Encounters:
     def _admit(self, session: Session, stream: ServerStream, node: NodeId, now: float, at: int) -> None:
         reject = self.sessions.admission(session, now)
         if reject is None:
-            stream.admit(SessionHello(self._store.epoch, self._store.revision))
+            stream.admit(self._server.hello())
             return
         session.reason, session.is_leaving = f"rejected: {reject.reason}", True
         self._logbook.note(SessionRefused(node, "server", reject.reason), now, at)

@@ -3,20 +3,22 @@
 from contentdb.names import NodeId
 from contentdb.peers import Doubt
 from contentdb.store import Store
+from middleware.coverage import Coverage
 from middleware.sync import Interest
 from transport.messages import SessionHello
 
 
 class History:
-    def __init__(self, store: Store, interest: Interest) -> None:
-        self._peers, self._interest = store.peers, interest
+    def __init__(self, store: Store, interest: Interest, coverage: Coverage) -> None:
+        self._peers, self._interest, self._coverage = store.peers, interest, coverage
 
-    def asked(self, node: NodeId, pair: tuple[str, int], doubt: Doubt, at: int) -> None:
+    def asked(self, node: NodeId, seen: SessionHello, doubt: Doubt, at: int) -> None:
         """We have seen all that we want of this peer up to its pair."""
+        self._coverage.saw(node, seen.epoch, seen.revision, seen.sum)
         self._peers.synchronised(
             node,
-            epoch=pair[0],
-            revision=pair[1],
+            epoch=seen.epoch,
+            revision=seen.revision,
             subscriptions=self._interest.newest_subscription,
             doubt=doubt,
             at=at,
@@ -29,6 +31,7 @@ class History:
             return
         has_seen = peer.epoch == hello.epoch and peer.revision is not None and peer.revision >= hello.base
         if has_seen or hello.base == 0:
+            self._coverage.saw(node, hello.epoch, hello.revision, hello.sum)
             self._peers.synchronised(
                 node,
                 epoch=hello.epoch,

@@ -20,6 +20,7 @@ from discovery.neighbourhood import Neighbourhood
 from discovery.schedule import HelloSettings
 from discovery.sightings import Neighbour
 from middleware.config import Settings
+from middleware.coverage import Coverage
 from middleware.delivery import Delivery, Due
 from middleware.diary import Diary
 from middleware.effects import Broadcast, Deliver, Effect, EntryGained, SendTo
@@ -61,18 +62,18 @@ class Node:
         self.id = secret.node_id
         self.store, self.logbook, self.diary = store, logbook, Diary()
         self.neighbourhood = Neighbourhood(self.id, hello_settings(settings), rng)
-        self._sync = Synchroniser(
-            rng, store.peers.get, store.gains.has_seen, max_sessions=settings.sessions.clients
-        )
+        coverage = Coverage(store.peers.get, store.gains)
+        self._sync = Synchroniser(rng, coverage, max_sessions=settings.sessions.clients)
         self._outreach = Outreach(rng, settings.hello.port)
         self.delivery = Delivery(store)
-        self.wishes = Wishes(store, self.delivery)
+        self.wishes = Wishes(store, self.delivery, coverage)
         self._encounters = Encounters(
             store,
             secret,
             settings.sessions,
             neighbourhood=self.neighbourhood,
             sync=self._sync,
+            coverage=coverage,
             outreach=self._outreach,
             wishes=self.wishes,
             delivery=self.delivery,
@@ -251,8 +252,8 @@ class Node:
         pair = (self.store.epoch, self.store.revision)
         if pair != self._announced:
             self._announced = pair
-            gained = self.store.gains.recent()
-            effects += self.neighbourhood.pair_changed(*pair, self._port, now, gained=gained)
+            gained, sum = self.store.gains.recent(), self.store.gains.sum
+            effects += self.neighbourhood.pair_changed(*pair, self._port, now, gained=gained, sum=sum)
         out = [mapped for effect in effects for mapped in self._mapped(effect, now, at)]
         interest = self.wishes.interest
         interest.downloads_version = self.wishes.downloads.version
@@ -291,5 +292,5 @@ class Node:
         return []
 
     def _seen(self, neighbour: Neighbour, now: float) -> None:
-        claim = Claim(neighbour.epoch, neighbour.revision, neighbour.gained)
+        claim = Claim(neighbour.epoch, neighbour.revision, neighbour.gained, neighbour.sum)
         self._sync.neighbour_seen(neighbour.node, neighbour.addresses, claim, now)

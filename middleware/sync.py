@@ -8,15 +8,16 @@ What a hello says is a claim that anybody can forge. A claim may cause a dial, a
 remembered until then: a later one that promises nothing does not call the dial off, only what we gained does.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from random import Random
 
 from contentdb.names import Address, NodeId
-from contentdb.peers import Doubt, Peer
 from discovery.hello import Claim
+from discovery.sightings import UNKNOWN
 from middleware.backoff import FIRST_BACKOFF_S, MAX_BACKOFF_S, Backoff
+from middleware.coverage import Coverage
 
 # A revision that twenty neighbours see at once must not bring twenty dials at once.
 CROWD_WAIT_S = 0.02
@@ -72,17 +73,14 @@ class Interest:
 
 
 class Synchroniser:
-    """`peer_of` says what we know of a node from sessions, `has_seen` whether we know all of these gains."""
-
     def __init__(
         self,
         rng: Random,
-        peer_of: Callable[[NodeId], Peer | None],
-        has_seen: Callable[[tuple[str, ...]], bool],
+        coverage: Coverage,
         *,
         max_sessions: int = 3,
     ) -> None:
-        self._rng, self._peer_of, self._has_seen = rng, peer_of, has_seen
+        self._rng, self._coverage, self._peer_of = rng, coverage, coverage.peer_of
         self._max_sessions = max_sessions
         self._sights: dict[NodeId, Sight] = {}
         self._backoff = Backoff(rng)
@@ -123,9 +121,13 @@ class Synchroniser:
     def is_in_session(self, node: NodeId) -> bool:
         return node in self._in_session
 
+    def promised(self, node: NodeId) -> Claim:
+        """What made us open the session that we have with this node."""
+        return self._in_session.get(node, UNKNOWN)
+
     def session_began(self, node: NodeId) -> None:
         """With somebody whom we dialled without knowing who it is."""
-        self._in_session[node] = Claim("", 0)
+        self._in_session[node] = UNKNOWN
         self._next_due = None
 
     def session_ended(
@@ -260,8 +262,9 @@ class Synchroniser:
 
     def _reason(self, node: NodeId, sight: Sight, claim: Claim) -> Reason | None:
         interest, peer = self._interest, self._peer_of(node)
-        if interest.newest_subscription and not self._is_covered(claim, peer):
-            if peer is None or peer.subscriptions >= interest.newest_subscription:
+        newest = interest.newest_subscription
+        if newest and not self._coverage.is_complete(node, claim, newest):
+            if peer is None or peer.subscriptions >= newest:
                 return Reason.NEW
             return Reason.SUBSCRIPTION
         if interest.downloads and sight.lacks != (claim, interest.downloads_version):
@@ -272,22 +275,12 @@ class Synchroniser:
 
     def _is_on_its_way(self, node: NodeId, claim: Claim) -> bool:
         """Whether all that is new there was also promised by those whom we are asking just now."""
-        coming = frozenset(gain for other in self._in_session.values() for gain in other.gained)
-        return bool(coming) and self._is_covered(claim, self._peer_of(node), coming)
-
-    def _is_covered(self, claim: Claim, peer: Peer | None, coming: frozenset[str] = frozenset()) -> bool:
-        """Whether we have seen all that the neighbour says it has, or it is coming."""
-        if peer is not None and peer.epoch and peer.subscriptions >= self._interest.newest_subscription:
-            if not claim.epoch:
-                return True  # of a source that only knows where it is; one session is enough
-            more = claim.revision - (peer.revision or 0) if peer.epoch == claim.epoch else claim.revision
-            if more <= 0:
-                return True
-            if more <= len(claim.gained) and peer.doubt < Doubt.REAL:
-                return self._has_seen(tuple(gain for gain in claim.gained[-more:] if gain not in coming))
-        # All that it ever gained: then it does not matter whether we have met, nor when we subscribed.
-        is_all = bool(claim.epoch) and claim.revision == len(claim.gained)
-        return is_all and self._has_seen(tuple(gain for gain in claim.gained if gain not in coming))
+        asked = self._in_session
+        if any(self._coverage.is_burst(other, promised) for other, promised in asked.items()):
+            return True  # of which we do not know what it is
+        coming = frozenset(gain for other in asked.values() for gain in other.gained)
+        newest = self._interest.newest_subscription
+        return bool(coming) and self._coverage.is_complete(node, claim, newest, coming)
 
     def _pair(self, node: NodeId) -> tuple[str | None, int | None]:
         peer = self._peer_of(node)

@@ -5,19 +5,21 @@ from collections.abc import Iterable
 from contentdb.names import NodeId, Root
 from contentdb.store import Store
 from contentdb.subscriptions import Subscription
+from discovery.hello import Claim
+from discovery.sightings import UNKNOWN
+from middleware.coverage import Coverage
 from middleware.delivery import Delivery, Stored
 from middleware.fairness import Shares
 from middleware.sync import Interest
 from transport.solicitation.downloads import Downloads
-from transport.solicitation.effects import Plan
-from transport.solicitation.feedtalk import Want
+from transport.solicitation.feedtalk import Plan, Want
 
 RESUMED_AT_ONCE = 100  # entries in memory while the list of downloads is made
 
 
 class Wishes:
-    def __init__(self, store: Store, delivery: Delivery) -> None:
-        self._store, self._delivery = store, delivery
+    def __init__(self, store: Store, delivery: Delivery, coverage: Coverage) -> None:
+        self._store, self._delivery, self._coverage = store, delivery, coverage
         self._shares = Shares()
         self._waiting: dict[Root, list[int]] = {}  # rows of entries, by a file that they wait for
         self._discover: tuple[str, ...] = ()
@@ -88,10 +90,11 @@ class Wishes:
         """The rows of the entries that wait for this file."""
         return list(self._waiting.get(root, ()))
 
-    def plan(self, node: NodeId) -> Plan:
+    def plan(self, node: NodeId, promised: Claim = UNKNOWN) -> Plan:
         """What to ask of this peer, given what we have seen of it before."""
         peer = self._store.peers.get(node)
-        seen = 0 if peer is None or peer.doubt else peer.subscriptions
+        is_as_we_know_it = peer is not None and promised.epoch in ("", peer.epoch)
+        seen = peer.subscriptions if peer and is_as_we_know_it and not peer.doubt else 0
         wants: dict[tuple[str, str], Want] = {}
         for subscription in self._store.subscriptions.all():
             wants[subscription.feed, subscription.selector] = Want(
@@ -100,4 +103,4 @@ class Wishes:
         whole = {feed for feed, selector in wants if not selector}
         chosen = tuple(want for want in wants.values() if not want.selector or want.feed not in whole)
         since = (peer.epoch, peer.revision) if peer and peer.epoch and peer.revision is not None else None
-        return Plan(chosen, self._discover, since)
+        return Plan(chosen, self._discover, since, self._coverage.shared(node, promised))

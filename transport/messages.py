@@ -186,11 +186,12 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class SessionHello:
-    """The server's first message, and the client's last, which has `base`."""
+    """The server's first message, and the client's last, which has `base`. `sum` is that of hello-v1."""
 
     epoch: str
     revision: int
     base: int | None = None
+    sum: str = ""
 
 
 class Reason(StrEnum):

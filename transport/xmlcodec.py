@@ -77,8 +77,9 @@ def _message(message: Message) -> str:
             return f'<reply to="{to}"{_flag("more", more)}>{_answer(answer)}</reply>'
         case Request(id, ask):
             return f'<request id="{id}">{_ask(ask)}</request>'
-        case SessionHello(epoch, revision, base):
-            return f'<hello epoch="{epoch}" revision="{revision}"{_optional("base", base)}/>'
+        case SessionHello(epoch, revision, base, sum):
+            told = f' sum="{sum}"' if sum else ""
+            return f'<hello epoch="{epoch}" revision="{revision}"{_optional("base", base)}{told}/>'
         case Reject(reason, to, retry_s):
             return f'<reject{_optional("to", to)} reason="{reason}"{_optional("retry", retry_s)}/>'
 
@@ -215,7 +216,9 @@ def _read_message(name: str, element: Element) -> Message:
             return Request(required(element, "id", least=1), read_ask(element))
         case "hello":
             children(element)
-            return SessionHello(read_epoch(element), required(element, "revision"), number(element, "base"))
+            pair, sum = (read_epoch(element), required(element, "revision")), element.get("sum")
+            told = "" if sum is None else read_epoch(element, "sum")
+            return SessionHello(*pair, number(element, "base"), told)
         case "reject":
             children(element)
             return Reject(token(element, "reason"), number(element, "to", least=1), number(element, "retry"))

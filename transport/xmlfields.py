@@ -106,10 +106,10 @@ def token(element: Element, name: str) -> str:
     return text
 
 
-def read_epoch(element: Element) -> str:
-    text = element.get("epoch") or ""
+def read_epoch(element: Element, name: str = "epoch") -> str:
+    text = element.get(name) or ""
     if _EPOCH.fullmatch(text) is None:
-        raise RemoteError(f"an epoch is 16 hexadecimal digits in lower case; got {text[:40]!r}")
+        raise RemoteError(f"{name} has 16 hexadecimal digits in lower case; got {text[:40]!r}")
     return text
 
 

@@ -22,12 +22,14 @@ def library(store: Store) -> Library:
     return Library(store, AuthorSecret.generate(os.urandom), entropy=os.urandom, name="Ada")
 
 
-def copy(source: Store, target: Store, feed: FeedId) -> None:
+def copy(source: Store, target: Store, feed: FeedId, *, newest_first: bool = False) -> None:
     descriptor = source.feeds.descriptor(feed)
     assert descriptor is not None
     target.feeds.put_descriptor(descriptor)
     signed = [each for _, each in source.entries.signed(source.entries.keys(feed, AT + 9, tombstones=True))]
-    target.take_in(verify_and_read(signed), Delivery(at=AT + 9, source=None))
+    target.take_in(
+        verify_and_read(signed[::-1] if newest_first else signed), Delivery(at=AT + 9, source=None)
+    )
 
 
 @pytest.fixture
@@ -93,6 +95,32 @@ def test_what_was_rolled_back_was_not_gained(ada: Store) -> None:
         library(ada).publish(feed.id, Draft("one"), AT)
         raise StoreError("no room")
     assert (ada.revision, ada.gains.recent()) == (1, ())
+
+
+def test_what_came_to_two_is_the_same_in_whatever_order_and_among_what_else(ada: Store, ben: Store) -> None:
+    author = library(ada)
+    feed = author.create_feed(FeedDraft("news"), AT)
+    library(ben).create_feed(FeedDraft("before"), AT)
+    before = ada.gains.sum
+    for number in range(20):
+        author.publish(feed.id, Draft(f"news {number}"), AT)
+    copy(ada, ben, feed.id, newest_first=True)
+    assert ben.gains.came_together(20, before, ada.gains.sum)
+    library(ben).create_feed(FeedDraft("after"), AT)
+    assert ben.gains.came_together(20, before, ada.gains.sum)
+    for count in (0, 1, 19, 21, 2000):
+        assert not ben.gains.came_together(count, before, ada.gains.sum)
+    author.publish(feed.id, Draft("and one more"), AT)
+    assert not ben.gains.came_together(21, before, ada.gains.sum)
+
+
+def test_a_sum_knows_nothing_of_what_was_rolled_back(ada: Store) -> None:
+    feed = library(ada).create_feed(FeedDraft("news"), AT)
+    before = ada.gains.sum
+    with pytest.raises(StoreError), ada.transaction():
+        library(ada).publish(feed.id, Draft("one"), AT)
+        raise StoreError("no room")
+    assert ada.gains.sum == before != "0" * 16
 
 
 def test_a_store_that_is_opened_again_names_only_what_comes_from_then_on(tmp_path: Path) -> None:

@@ -5,6 +5,8 @@ from collections import Counter
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from contentdb.names import Address, FeedId
 from discovery.hello import decode_hello, encode_hello
 from evaluation.simulator.simnode import SimNode
@@ -46,6 +48,43 @@ def test_an_entry_costs_a_crowd_hardly_more_sessions_than_there_are_readers() ->
     assert sum(fact["entries"] for fact in held) == CROWD - 1 and len(held) < 2 * CROWD
     assert sum(fact["bytes_in"] + fact["bytes_out"] for fact in held) < 60_000
     assert Counter(fact["useless_entries"] for fact in held)[0] >= CROWD - 1
+
+
+@pytest.mark.parametrize("seed", [8, 13])
+def test_a_burst_costs_a_crowd_hardly_more_than_one_entry(seed: int) -> None:
+    world = World(seed=seed)
+    nodes, feed = gathered(world, has_own=True)
+    for burst in (1, 2):
+        sessions(nodes)
+        for number in range(40):
+            nodes[0].publish(feed, f"news {number}" + "." * 900)
+        world.run(60)
+        assert all(len(node.delivered(feed)) == 40 * burst for node in nodes)
+        held = sessions(nodes)
+        # 425 sessions and 21.6 MB when hellos told no sum, and all that is new there came again.
+        assert len(held) <= 3 * CROWD and sum(fact["useless_entries"] for fact in held) == 0
+        moved = sum(fact["bytes_in"] + fact["bytes_out"] for fact in held)
+        assert moved - sum(fact["useful_bytes"] for fact in held) < 0.2 * moved
+        opened = world.streams_opened
+        world.run(300)
+        assert world.streams_opened == opened
+
+
+def test_what_many_say_at_once_is_not_sent_again_to_those_who_have_it() -> None:
+    world = World(seed=14)
+    nodes, feed = gathered(world, has_own=True)
+    sessions(nodes)
+    for node in nodes:
+        node.publish(feed, f"I am {node.name}" + "." * 900)
+        node.publish(feed, f"and this is what {node.name} says" + "." * 900)
+    world.run(60)
+    assert all(len(node.delivered(feed)) == 2 * CROWD for node in nodes)
+    held = sessions(nodes)
+    # 14,046 entries and 21.6 MB came again in 540 sessions when what is known was not named.
+    assert sum(fact["useless_entries"] for fact in held) < 1_000
+    assert sum(fact["bytes_in"] + fact["bytes_out"] for fact in held) < 3_500_000
+    empty = [fact for fact in held if fact["reason"] == "done" and not fact["useful_bytes"]]
+    assert all(fact["bytes_in"] + fact["bytes_out"] < 2_000 for fact in empty if not fact["useless_entries"])
 
 
 def test_a_crowd_that_holds_the_same_falls_silent() -> None:

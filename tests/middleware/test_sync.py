@@ -3,10 +3,13 @@
 from itertools import pairwise
 from random import Random
 
+import pytest
+
 from contentdb.names import Address, NodeId
 from contentdb.peers import Doubt, Peer
 from discovery.hello import Claim
 from middleware.backoff import FIRST_BACKOFF_S
+from middleware.coverage import MAX_SHARED, SPARE, Coverage
 from middleware.sync import HOPE_S, MAX_CROWD_WAIT_S, MAX_VAIN_S, Interest, Reason, Synchroniser
 
 ANN, BEN = NodeId("a" * 40), NodeId("b" * 40)
@@ -23,6 +26,7 @@ class Memory:
     def __init__(self) -> None:
         self.peers: dict[NodeId, Peer] = {}
         self.gains: set[str] = set()
+        self.bursts: set[tuple[int, str, str]] = set()
 
     def met(
         self, node: NodeId = ANN, pair: Claim = PAIR, subscriptions: int = 1, doubt: Doubt = Doubt.NONE
@@ -32,12 +36,27 @@ class Memory:
     def has_seen(self, gains: tuple[str, ...]) -> bool:
         return self.gains.issuperset(gains)
 
+    def came_together(self, count: int, before: str, after: str) -> bool:
+        return (count, before, after) in self.bursts
+
+
+def bursting(memory: Memory) -> tuple[Synchroniser, Coverage]:
+    """Ann was seen when her gains had sum 1; then forty came to us."""
+    memory.met()
+    memory.bursts = {(40, "1" * 16, "2" * 16)}
+    coverage = Coverage(memory.peers.get, memory)
+    coverage.saw(ANN, *PAIR[:2], "1" * 16)
+    sync = Synchroniser(Random(1), coverage)
+    sync.interest_changed(Interest(newest_subscription=1), 0.0)
+    return sync, coverage
+
 
 def interested(
     memory: Memory | None = None, max_sessions: int = 3, interest: Interest | None = None
 ) -> Synchroniser:
     memory = memory or Memory()
-    sync = Synchroniser(Random(1), memory.peers.get, memory.has_seen, max_sessions=max_sessions)
+    coverage = Coverage(memory.peers.get, memory)
+    sync = Synchroniser(Random(1), coverage, max_sessions=max_sessions)
     sync.interest_changed(interest or Interest(newest_subscription=1), 0.0)
     return sync
 
@@ -106,6 +125,59 @@ def test_who_names_all_it_ever_gained_need_not_have_been_met() -> None:
     assert reasons(sync) == []
     sync.interest_changed(Interest(newest_subscription=2), 1.0)
     assert reasons(sync) == []
+
+
+def test_a_burst_that_came_to_us_too_is_no_reason_and_another_is() -> None:
+    sync, _ = bursting(Memory())
+    sync.neighbour_seen(ANN, HOST, Claim(EPOCH, 45, (SONG,), "2" * 16), 0.0)
+    assert reasons(sync) == []
+    sync.neighbour_seen(ANN, HOST, Claim(EPOCH, 46, (SONG,), "2" * 16), 0.0)
+    assert reasons(sync) == [Reason.NEW]
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [
+        Claim(EPOCH, 45, (SONG,)),
+        Claim(EPOCH, 45, (SONG,), "3" * 16),
+        Claim("f" * 16, 45, (SONG,), "2" * 16),
+        Claim("f" * 16, 40, (SONG,), "2" * 16),
+    ],
+)
+def test_a_sum_that_is_not_told_or_of_another_epoch_says_nothing(claim: Claim) -> None:
+    sync, _ = bursting(Memory())
+    sync.neighbour_seen(ANN, HOST, claim, 0.0)
+    assert reasons(sync) == [Reason.NEW]
+
+
+def test_a_sum_of_another_pair_than_that_of_the_last_session_says_nothing() -> None:
+    memory = Memory()
+    sync, _ = bursting(memory)
+    memory.met(pair=Claim(EPOCH, 4))
+    sync.neighbour_seen(ANN, HOST, Claim(EPOCH, 45, (SONG,), "2" * 16), 0.0)
+    assert reasons(sync) == [Reason.NEW]
+
+
+def test_while_a_burst_is_fetched_others_are_waited_for_but_not_long() -> None:
+    memory = Memory()
+    memory.met(ANN)
+    memory.met(BEN)
+    sync = interested(memory)
+    sync.neighbour_seen(ANN, HOST, Claim(EPOCH, 45, (SONG,)), 0.0)
+    assert len(sync.dials(0.0)) == 1
+    sync.neighbour_seen(BEN, OTHER_HOST, Claim(EPOCH, 6, (TALE,)), 0.1)
+    assert sync.dials(0.3) == [] and len(sync.dials(0.2 + HOPE_S)) == 1
+
+
+def test_what_we_may_have_is_named_and_nothing_where_all_is_new() -> None:
+    memory = Memory()
+    _, coverage = bursting(memory)
+    assert coverage.shared(ANN, Claim(EPOCH, 7, (SONG, TALE))) == 0
+    assert coverage.shared(ANN, Claim(EPOCH, 45, (SONG, TALE))) == 40 + SPARE
+    assert coverage.shared(ANN, Claim(EPOCH, 9_999, (SONG, TALE))) == MAX_SHARED
+    memory.gains = {SONG}
+    assert coverage.shared(ANN, Claim(EPOCH, 7, (SONG, TALE))) == 2 + SPARE
+    assert coverage.shared(ANN, PAIR) == coverage.shared(BEN, Claim(EPOCH, 45)) == 0
 
 
 def test_a_dial_is_dropped_when_somebody_else_brought_what_was_promised() -> None:

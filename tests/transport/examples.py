@@ -45,6 +45,8 @@ ROOT = Root("46f1abada2c79c9445b740ba0fe9586734f3bd205e1246ae547d084469e7f49e")
 MESSAGES: dict[str, Message] = {
     "hello of a server": SessionHello(EPOCH, 42),
     "hello of a client": SessionHello(EPOCH, 57, 42),
+    "hello of a server with the sum of its gains": SessionHello(EPOCH, 42, sum="fedcba9876543210"),
+    "hello of a client with the sum of its gains": SessionHello(EPOCH, 57, 42, "fedcba9876543210"),
     "reject of a session": Reject("busy", retry_s=20),
     "reject of a client that had its turn": Reject("turn", retry_s=5),
     "reject of a request": Reject("unknown", 7),
@@ -155,6 +157,8 @@ FORBIDDEN: dict[str, str] = {
     % "<request id='1'><feed id='urn:passerby:owned:me:x'><ids/></feed></request>",
     "an entry id that is no IRI": _FEED_ASKED % "<entry id='a b'/>",
     "a short epoch": _WRAPPED % "<hello epoch='0123' revision='1'/>",
+    "a short sum": _WRAPPED % f"<hello epoch='{EPOCH}' revision='1' sum='0123'/>",
+    "an empty sum": _WRAPPED % f"<hello epoch='{EPOCH}' revision='1' sum=''/>",
     "a hello without revision": _WRAPPED % f"<hello epoch='{EPOCH}'/>",
     "a reply to nothing": _WRAPPED % "<reply><bloom/></reply>",
     "a reply with nothing": _WRAPPED % "<reply to='1'><gossip/></reply>",

@@ -50,7 +50,7 @@ MINUTE = 60 * SECOND
 
 def test_the_hello_tells_our_pair() -> None:
     store = store_with(make_signed(ALICE))
-    assert Asking(store).server.hello() == SessionHello(store.epoch, store.revision)
+    assert Asking(store).server.hello() == SessionHello(store.epoch, store.revision, sum=store.gains.sum)
 
 
 def test_a_request_of_a_later_version_is_refused() -> None:

@@ -282,6 +282,18 @@ def test_the_entries_of_other_feeds_stay_where_they_are() -> None:
         assert "2" not in asking.entries(request(how), body)[0].titles
 
 
+def test_what_the_client_names_beside_since_is_not_sent_again() -> None:
+    asking = Asking(store_with(*entries(5)), Settings(max_evaluated=2))
+    known = short_id(entry(1)) + short_id(entry(3)) + b"12345678"
+    whole = asking.all_entries(request(ALL), known)
+    assert (whole.titles, whole.withheld, whole.requests) == (["0", "2", "4"], 0, 3)
+
+
+@pytest.mark.parametrize(("body", "reason"), [(b"cut", "unknown"), (bytes(8 * 8_192 + 8), "limit")])
+def test_what_is_named_beside_since_has_the_form_and_bound_of_ids(body: bytes, reason: str) -> None:
+    assert asking_three().refusal(request(ALL), body) == reason
+
+
 # -- except
 
 

@@ -92,7 +92,7 @@ reasons = st.from_regex(r"[a-z][a-z-]{0,31}", fullmatch=True)
 messages = (
     st.builds(Request, ordinals, asks)
     | st.builds(Reply, ordinals, answers, st.booleans())
-    | st.builds(SessionHello, epochs, counts, st.none() | counts)
+    | st.builds(SessionHello, epochs, counts, st.none() | counts, st.just("") | epochs)
     | st.builds(Reject, reasons, st.none() | ordinals, st.none() | counts)
 )
 nodes = st.binary(min_size=20, max_size=20).map(lambda raw: NodeId(raw.hex()))

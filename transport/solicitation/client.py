@@ -49,18 +49,17 @@ from transport.solicitation.effects import (
     FeedsFound,
     FileOffered,
     Finished,
-    Plan,
     Send,
     Tally,
     VerifyEntries,
 )
-from transport.solicitation.feedtalk import FeedTalk, Want
+from transport.solicitation.feedsearch import FeedSearch
+from transport.solicitation.feedtalk import FeedTalk, Plan, Want
 from transport.solicitation.states import NEXT, State, answer_to
 from transport.solicitation.window import Window
 
 # With more wants than this, the peer's filter is cheaper than asking about feeds that it has not got.
 BLOOM_FROM = 16
-MAX_FOUND_FEEDS = 1_000
 Body: TypeAlias = bytes | memoryview  # chunks are written from where they lie
 
 
@@ -82,8 +81,8 @@ class Client:
         self._talks: list[FeedTalk] = []
         self._next_id = self._next_ticket = 1
         self._unverified = 0
-        self._found = 0
-        self._pair: tuple[str, int] | None = None
+        self._search = FeedSearch()
+        self._hello: SessionHello | None = None
         self._revision = store.revision
         self._gained = 0
         self._window = Window()
@@ -147,7 +146,7 @@ class Client:
         if self._state is not State.OPENING:
             raise RemoteError("a server says hello once")
         self._state = State.DISCOVERY
-        self._pair = (hello.epoch, hello.revision)
+        self._hello = hello
         return self._pump()
 
     def _refused(self, reject: Reject) -> list[Effect]:
@@ -202,12 +201,9 @@ class Client:
         self._talk_about([want for want in self._plan.wants if want.feed in held])
 
     def _take_feeds(self, ask: FeedsRequest, answer: FeedsReply, body: bytes, more: bool) -> list[Effect]:
-        descriptors = decode_items(body, answer.count)
-        self._found += len(descriptors)
-        if not more and answer.next is not None and self._found < MAX_FOUND_FEEDS:
-            if answer.next <= (ask.after or ""):
-                raise RemoteError("feeds come in the order of their ids")
-            self._questions.append((FeedsRequest(ask.selector, answer.next), b"", None))
+        descriptors, following = self._search.found(ask, answer, body, is_last=not more)
+        if following is not None:
+            self._questions.append((following, b"", None))
         return [FeedsFound(tuple(descriptors))] if descriptors else []
 
     def _take_entries(self, asked: Asked, answer: EntriesReply, body: bytes, more: bool) -> list[Effect]:
@@ -257,7 +253,7 @@ class Client:
 
     def _talk_about(self, wants: Sequence[Want]) -> None:
         for want in wants:
-            talk = FeedTalk(self._store, want, self._plan.since, self._entropy)
+            talk = FeedTalk(self._store, want, self._plan, self._entropy)
             self._talks.append(talk)
             self._ask_on(talk, talk.opening())
 
@@ -289,12 +285,15 @@ class Client:
         return Send(Request(id, asked.ask), body)
 
     def _finish(self) -> list[Effect]:
-        if self._state is State.OVER or self._pair is None:
+        if self._state is State.OVER or self._hello is None:
             return []
-        self._state = State.OVER
-        pair = (self._pair[0], min([self._pair[1], *(t.seen for t in self._talks if t.seen is not None)]))
+        self._state, seen = State.OVER, self._hello
+        revision = min([seen.revision, *(t.seen for t in self._talks if t.seen is not None)])
+        if revision != seen.revision:
+            seen = SessionHello(seen.epoch, revision)
         doubt = max((talk.doubt for talk in self._talks), default=Doubt.NONE)
         # Only if nothing but this peer has made us grow may it take our new revision for one it has seen.
         is_all = self._store.revision - self._revision == self._gained
-        hello = SessionHello(self._store.epoch, self._store.revision, base=self._revision if is_all else None)
-        return [Send(hello), Finished(pair, doubt)]
+        base, sum = self._revision if is_all else None, self._store.gains.sum
+        hello = SessionHello(self._store.epoch, self._store.revision, base, sum)
+        return [Send(hello), Finished(seen, doubt)]

@@ -7,17 +7,8 @@ from contentdb.intake import Outcome
 from contentdb.model import Signed
 from contentdb.names import Root
 from contentdb.peers import Doubt
-from transport.messages import Ask, Message
+from transport.messages import Ask, Message, SessionHello
 from transport.solicitation.feedtalk import FeedTalk, Want
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """Why a session is opened. `since` is the peer's pair at the end of our last whole session with it."""
-
-    wants: tuple[Want, ...] = ()
-    discover: tuple[str, ...] = ()
-    since: tuple[str, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +60,9 @@ class EnclosureCompleted:
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """Nothing more to ask. `pair` is the peer's, up to which we have seen everything we want of it."""
+    """Nothing more to ask. `seen` is what the peer said of itself, up to which we have all we want of it."""
 
-    pair: tuple[str, int]
+    seen: SessionHello
     doubt: Doubt
 
 

@@ -74,7 +74,7 @@ class EntryAnswers:
 
     def _read(self, ask: FeedRequest, served: ServedFeed, body: bytes, at: int) -> _Question:
         selector = None if ask.selector is None else read_selector(ask.selector)
-        is_known = _filter(body) if isinstance(ask.how, Except) else None
+        is_known = _known(ask, body)
         # Up to now, and not what is gained while a slow client reads: that is for its next request.
         window = Window(served.key, self._after(ask), self._store.revision, at)
         if isinstance(ask.how, OneEntry):
@@ -144,6 +144,13 @@ class EntryAnswers:
 def _is_wanted(selector: Selector, offer: Offer) -> bool:
     """Tombstones always are: who holds the entry must learn that it is gone."""
     return bool(offer.retracted) or selector.evaluate(offer.seen) is True
+
+
+def _known(ask: FeedRequest, body: bytes) -> Callable[[bytes], bool] | None:
+    """What the client says it has: by a filter, or by short ids beside `since`."""
+    if isinstance(ask.how, Except):
+        return _filter(body)
+    return frozenset(_short_ids(body)).__contains__ if isinstance(ask.how, Since) and body else None
 
 
 def _filter(body: bytes) -> Callable[[bytes], bool]:

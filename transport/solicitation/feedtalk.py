@@ -44,6 +44,19 @@ class Want:
     is_seen: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Why a session is opened. `since` is the peer's pair at the end of our last whole session with it.
+
+    `shared` is how many of what it gained since then we may have from others: so many we name, and not get.
+    """
+
+    wants: tuple[Want, ...] = ()
+    discover: tuple[str, ...] = ()
+    since: tuple[str, int] | None = None
+    shared: int = 0
+
+
 class Method(Enum):
     SINCE = auto()  # what the peer gained since its last pair we saw, or all it has if we know nothing
     EXCEPT = auto()  # all but what our filter holds
@@ -56,15 +69,13 @@ Question = tuple[FeedRequest, bytes]
 class FeedTalk:
     """Asks about one want until the peer has nothing more to say to it."""
 
-    def __init__(
-        self, store: Store, want: Want, since: tuple[str, int] | None, entropy: Callable[[int], bytes]
-    ) -> None:
+    def __init__(self, store: Store, want: Want, plan: Plan, entropy: Callable[[int], bytes]) -> None:
         self.want = want
         self._store, self._entropy = store, entropy
-        self._since = since
+        self._since, self._shared = plan.since, plan.shared
         self._ids: deque[int] = deque()
         self._decoder: Decoder | None = None
-        self._filter = self._asked = b""
+        self._filter = self._asked = self._named = b""
         self.doubt = Doubt.NONE
         self.method = self._choose()
         self.seen: int | None = None  # the peer's revision up to which we have seen this feed, once we have
@@ -81,7 +92,10 @@ class FeedTalk:
     def opening(self) -> Question:
         if self.method is Method.SINCE:
             epoch, revision = self._since or ("0" * 16, 0)
-            return self._question(Since(epoch, revision)), b""
+            if self._since is not None and self._shared:
+                latest = self._store.wanting.latest_ids(self.want.feed, self._shared)
+                self._named = b"".join(id.to_bytes(8) for id in latest)
+            return self._question(Since(epoch, revision)), self._named
         if self.method is Method.EXCEPT:
             return self._except()
         ours = self._store.known_sketch(self.want.feed)
@@ -113,7 +127,7 @@ class FeedTalk:
             return self._question(Except(after=reply.next)), self._filter
         if self.method is Method.SKETCH:
             return self._question(Ids(after=reply.next)), self._asked
-        return self._question(Since(reply.epoch, reply.next)), b""
+        return self._question(Since(reply.epoch, reply.next)), self._named
 
     def cells_received(self, revision: int, body: bytes) -> Question | None:
         """After cells: more cells, the ids they told apart, another way, or nothing if the sets are equal."""

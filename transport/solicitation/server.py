@@ -76,7 +76,7 @@ class Server:
 
     def hello(self) -> SessionHello:
         """What a server says first: the pair that its answers will at least reflect."""
-        return SessionHello(self._store.epoch, self._store.revision)
+        return SessionHello(self._store.epoch, self._store.revision, sum=self._store.gains.sum)
 
     def answer(self, request: Request, body: bytes, at: int) -> Iterator[tuple[Message, Body]]:
         """Yield the replies to a request, each when it is asked for; the last message is a reply or a reject.
