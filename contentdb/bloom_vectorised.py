@@ -5,6 +5,8 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from contentdb.bloom import FACTOR
+
 HALF = np.uint64(32)
 
 
@@ -16,7 +18,7 @@ def positions(digests: bytes, slices: int, width: int) -> Iterator[NDArray[np.in
     for slice_number in range(slices):
         inside = ((here >> HALF) * np.uint64(width)) >> HALF
         yield inside.astype(np.int64) + slice_number * width
-        here += step
+        here = here * np.uint64(FACTOR) + step
 
 
 def packed_bits(digests: bytes, slices: int, width: int) -> bytes:
