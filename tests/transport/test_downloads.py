@@ -87,6 +87,25 @@ def test_a_peer_that_lacks_it_is_not_asked_again_and_others_are() -> None:
     assert downloads.next_ask(ANN) is None and answer_chunks(downloads, has, BEN)
 
 
+def test_who_was_turned_away_is_asked_when_another_lacks_it_for_the_second_time() -> None:
+    # Seed 1971 of the simulator: Ben, who had it, ended with nothing to do while Ann was asked once more.
+    _, root, data = file_of(4)
+    downloads, _ = wanting(root, data, ANN)
+    versions = []
+    for is_ben_there in (False, True, False):
+        ask = downloads.next_ask(ANN)
+        assert isinstance(ask, HashesRequest)
+        if is_ben_there:
+            downloads.opened(BEN)
+            assert downloads.next_ask(BEN) is None
+            downloads.closed(BEN)
+        downloads.refused(ANN, ask)
+        downloads.closed(ANN)
+        downloads.opened(ANN)
+        versions.append(downloads.version)
+    assert versions[0] < versions[1] == versions[2]
+
+
 def test_a_peer_is_asked_only_for_chunks_it_says_it_has() -> None:
     has, root, data = file_of(9)
     downloads, _ = wanting(root, data, ANN)

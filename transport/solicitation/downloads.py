@@ -22,6 +22,8 @@ CHUNKS_A_REQUEST = 8
 RAREST_FIRST_FROM = 3
 # Enough for every enclosure of a thousand entries; the rest is put on the list when there is room again.
 MAX_WANTED = 10_000
+# As many as there may be neighbours.
+MAX_TURNED_AWAY = 1_024
 
 
 @dataclass(slots=True)
@@ -49,6 +51,8 @@ class Downloads:
         # What a neighbour with a session has of an enclosure, as far as it said; no runs if it has nothing.
         self._have: dict[NodeId, dict[Root, Runs]] = {}
         self._asked: dict[NodeId, list[HashesRequest | ChunksRequest]] = {}
+        # Who got nothing to do while others were being asked; they may have what those turn out to lack.
+        self._turned_away: dict[NodeId, None] = {}
 
     # -- what is wanted
 
@@ -121,6 +125,10 @@ class Downloads:
                 self._asked[peer].append(ask)
                 self._file(wanted)
                 return ask
+        if any(asked for other, asked in self._asked.items() if other != peer):
+            if len(self._turned_away) >= MAX_TURNED_AWAY:
+                del self._turned_away[next(iter(self._turned_away))]
+            self._turned_away[peer] = None
         return None
 
     def _hashes(self, wanted: Wanted, peer: NodeId) -> HashesRequest | None:
@@ -211,9 +219,13 @@ class Downloads:
         if wanted is not None:
             self._have[peer][ask.root] = Runs()
             self._release(ask)
-            if peer not in wanted.refused_by:  # each counts once, or two that lack it would be asked for ever
+            # Each counts once, or two that lack it would be asked for ever; who was turned away has not said.
+            unheard = [other for other in self._turned_away if other not in wanted.refused_by]
+            if peer not in wanted.refused_by or unheard:
                 wanted.refused_by.add(peer)
                 self.version += 1
+            for other in unheard:
+                del self._turned_away[other]
 
     def _answered(self, peer: NodeId, ask: HashesRequest | ChunksRequest) -> Wanted | None:
         self._asked[peer].remove(ask)
