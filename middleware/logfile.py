@@ -6,6 +6,8 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
+from contentdb.errors import StoreError
+
 DAY_MS = 86_400_000
 
 
@@ -33,8 +35,11 @@ class LogbookFile:
     def write(self, lines: Iterable[str], at: int) -> None:
         text = "".join(line + "\n" for line in lines)
         if text:
-            self._open(at)
-            os.write(self._file, text.encode())
+            try:
+                self._open(at)
+                os.write(self._file, text.encode())
+            except OSError as error:
+                raise StoreError(f"cannot write the logbook in {self._folder}: {error.strerror}") from error
 
     def _open(self, at: int) -> None:
         day = time.strftime("%Y-%m-%d", time.gmtime(at / 1000))

@@ -6,10 +6,12 @@ import os
 import signal
 import time
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from pathlib import Path
 from random import SystemRandom
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from contentdb.errors import StoreError
 from contentdb.identity import NodeSecret
 from contentdb.keystore import Keystore
 from contentdb.store import Store
@@ -65,11 +67,13 @@ class Service:
         self._armed = float("inf")
         self._api: ApiServer | None = None
         self._stopped = asyncio.Event()
+        self._failure: StoreError | None = None
         self.port = 0
 
     async def run(self, ready: Callable[["Service"], None] = lambda _: None) -> None:
-        """Serve until `stop`, or until somebody sends SIGINT or SIGTERM."""
+        """Serve until `stop`, or until somebody sends SIGINT or SIGTERM. A StoreError ends it, too."""
         self._loop = asyncio.get_running_loop()
+        self._loop.set_exception_handler(self._went_wrong)
         for number in (signal.SIGINT, signal.SIGTERM):
             self._loop.add_signal_handler(number, self.stop)
         self._verifier = Verifier(self._verified)
@@ -80,6 +84,7 @@ class Service:
         self._api = self._open_api()
         dashboard = await self._open_dashboard()
         looking = self._loop.create_task(self._look())
+        looking.add_done_callback(self._look_ended)
         ready(self)
         announcing = self._loop.create_task(self._beacons.start_mdns())
         recalling = self._loop.create_task(self._recall())
@@ -93,6 +98,21 @@ class Service:
                 await dashboard.close()
             await self._beacons.close()
             self._close()
+        if self._failure is not None:
+            raise self._failure
+
+    def _look_ended(self, task: "asyncio.Task[None]") -> None:
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._went_wrong(self._loop, {"message": "looking after the node failed", "exception": error})
+
+    def _went_wrong(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        """Something failed in a callback. A store that cannot be written keeps nothing: end cleanly."""
+        error = context.get("exception")
+        if isinstance(error, StoreError):
+            self._failure = self._failure or error
+            self.stop()
+        else:
+            loop.default_exception_handler(context)
 
     async def _open_dashboard(self) -> "Dashboard | None":
         if not self._settings.dashboard.enabled:
@@ -143,8 +163,9 @@ class Service:
         self._verifier.close()
         if self._timer is not None:
             self._timer.cancel()
-        self.node.stopping(self._now(), _at())
-        self._file.write(self.node.logbook.take_lines(), _at())
+        with suppress(StoreError):  # a disk that failed is most likely what we stop for
+            self.node.stopping(self._now(), _at())
+            self._file.write(self.node.logbook.take_lines(), _at())
         self._file.close()
 
     def _now(self) -> float:
