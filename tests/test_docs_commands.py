@@ -5,7 +5,6 @@ import os
 import re
 import shlex
 from collections.abc import Iterator
-from itertools import pairwise
 from pathlib import Path
 from unittest import mock
 
@@ -15,7 +14,7 @@ import passerby
 from evaluation.cli import build_parser as measuring_parser
 from middleware.cli.examples import EXAMPLES
 from middleware.cli.main import build_parser
-from tests.transcript import FENCE, FRONT_DOOR, Session, Step, steps
+from tests.transcript import FENCE, FRONT_DOOR, Session, follow, steps
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
@@ -98,11 +97,7 @@ def session(tmp_path: Path) -> Iterator[Session]:
 
 @pytest.mark.parametrize("page", RUN_PAGES)
 def test_a_page_shows_what_its_commands_really_print(page: str, session: Session) -> None:
-    wanted = [*steps((ROOT / page).read_text(encoding="utf-8")), Step("true", "")]
-    for step, following in pairwise(wanted):
-        printed = session.perform(step.command)
-        assert session.agrees(step.output, printed), f"`{step.command}` prints\n{printed}"
-        assert session.status == 0 or following.command == "echo $?", f"`{step.command}` fails:\n{printed}"
+    follow(session, (ROOT / page).read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize("page", RUN_PAGES)
@@ -119,6 +114,8 @@ def test_output_that_is_not_what_the_page_shows_is_noticed(session: Session) -> 
     assert not session.agrees(first, first)
     assert not session.agrees("2 entries\n", "3 entries\n")
     assert not session.agrees("", "passerby: something went wrong\n")
+    assert session.agrees("first\n...\nlast\n", "first\nsecond\nthird\n\nlast\n")
+    assert not session.agrees("first\n...\nlast\n", "first\nsecond\nworst\n")
 
 
 def commands_of(parser: argparse.ArgumentParser, name: str = "") -> Iterator[tuple[str, set[str]]]:

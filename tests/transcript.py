@@ -2,8 +2,9 @@
 
 In a ```console block, a line that starts with `$ ` is a command and what follows is its output. Ids, keys and
 times differ from run to run: the first time the page shows one, it is tied to what really came, and from then
-on stands for it, in commands as well. /tmp stands for a folder of the test's own. Nodes that
-a page starts run in a network namespace of the session's own, or on loopback where none can be made.
+on stands for it, in commands as well. A line `...` stands for any lines, and /tmp for a folder of the test's
+own. Nodes that a page starts run in a network namespace of the session's own, or only on loopback where none
+can be made.
 
 When the output of a command was changed on purpose, this writes what is new into the pages:
 
@@ -18,8 +19,10 @@ import shlex
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import Self
 from unittest import mock
@@ -40,6 +43,9 @@ PASSING = re.compile(
 SETTING = re.compile(r"([A-Z_]+)=(.*)", re.DOTALL)
 COMMAND_LINE = re.compile(r"\A((?:.*\\\n)*.*\n)")
 FRONT_DOOR = "./passerby"
+LEFT_OUT = "...\n"  # stands for any number of lines
+LOOKING = ("discover", "entries", "neighbours", "status")
+PATIENCE_S = 30.0  # only who waits for something that never comes waits so long
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +98,16 @@ class Session:
         with mock.patch.dict(os.environ, {match[1]: match[2] for match in settings}):
             return self._passerby(words[words.index(FRONT_DOOR) + 1 :])
 
+    def performed(self, step: Step) -> str:
+        """What it prints. Who only looks may look again: what neighbours bring takes a moment to come."""
+        give_up_at = time.monotonic() + PATIENCE_S
+        while True:
+            printed = self.perform(step.command)
+            is_looking = any(f"{FRONT_DOOR} {verb}" in step.command for verb in LOOKING)
+            if not is_looking or self.agrees(step.output, printed) or time.monotonic() > give_up_at:
+                return printed
+            time.sleep(0.2)
+
     def _translated(self, command: str) -> str:
         for shown, real in self.real.items():
             command = command.replace(shown, real)
@@ -106,8 +122,9 @@ class Session:
         return self._as_shown(printed.getvalue())
 
     def _node(self, arguments: list[str]) -> str:
-        inside = [] if self.namespace is None else ["ip", "netns", "exec", self.namespace]
-        command = [*inside, sys.executable, "-P", "-m", "passerby", *arguments, "--interface", "lo"]
+        inside, only = ["ip", "netns", "exec", str(self.namespace)], ["--interface", "lo"]
+        command = [sys.executable, "-P", "-m", "passerby", *arguments]
+        command = [*command, *only] if self.namespace is None else [*inside, *command]
         done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)
         self.status = done.returncode
         return self._as_shown(done.stderr + done.stdout)
@@ -124,7 +141,11 @@ class Session:
         """Is this what the page shows? Names that it shows for the first time are tied to the real ones."""
         self._tie(NAME.findall(shown), NAME.findall(printed))
         expected = NAME.sub(lambda name: self.real.get(name[0], name[0]), shown)
-        return without_passing(expected) == without_passing(printed)
+        beginning, left_out, end = without_passing(expected).partition(LEFT_OUT)
+        printed = without_passing(printed)
+        if not left_out:
+            return printed == beginning
+        return printed.startswith(beginning) and printed.endswith(end)
 
     def _tie(self, shown: list[str], came: list[str]) -> None:
         if [len(name) for name in shown] != [len(name) for name in came]:
@@ -140,7 +161,7 @@ class Session:
         parts = []
         for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
             command, output = COMMAND_LINE.split(part, maxsplit=1)[1:]
-            printed = self.perform(command.replace("\\\n", "").strip())
+            printed = self.performed(Step(command.replace("\\\n", "").strip(), output))
             if not self.agrees(output, printed):
                 shown = {real: name for name, real in self.real.items()}
                 for real in NAME.findall(printed):
@@ -148,6 +169,15 @@ class Session:
                 output = printed
             parts.append(f"$ {command}{output}")
         return "".join(parts)
+
+
+def follow(session: Session, text: str) -> None:
+    """Each command prints what the text shows, and works, unless the page goes on to show its status."""
+    wanted = [*steps(text), Step("true", "")]
+    for step, following in pairwise(wanted):
+        printed = session.performed(step)
+        assert session.agrees(step.output, printed), f"`{step.command}` prints\n{printed}"
+        assert session.status == 0 or following.command == "echo $?", f"`{step.command}` fails:\n{printed}"
 
 
 def renew(page: Path) -> None:

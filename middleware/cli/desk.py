@@ -11,7 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from contentdb.errors import UsageError
+from contentdb.errors import StoreError, UsageError
 from middleware.cli.streams import clipped, tell
 from middleware.cli.words import clean, dates_in, show_json
 from middleware.client.homes import default_home
@@ -81,6 +81,20 @@ class Desk:
             return False
         sock.close()
         return True
+
+    @property
+    def is_in_use(self) -> bool:
+        """Does another process have the store open?"""
+        from contentdb.errors import StoreBusyError
+        from contentdb.store import Store
+
+        try:
+            Store.open(self.home, entropy=os.urandom).close()
+        except StoreBusyError:
+            return True
+        except StoreError:  # for `doctor` to tell
+            return False
+        return False
 
     def call(self, method: str, **params: Any) -> Any:
         """What the node says to a call; parameters that are None are as if they were not given."""

@@ -1,5 +1,6 @@
 """Commands and a node that runs: they ask it, and see what it sees."""
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -23,6 +24,13 @@ def test_a_node_in_the_background_answers_until_it_is_stopped(run: Commands, nod
     assert status.keys() >= {"epoch", "revision", "feeds", "entries", "neighbours", "sessions", "storage"}
     assert "stopped; nothing is lost" in run("down").err
     assert "start one with `passerby up`" in run.fails("status")
+
+
+def test_when_a_node_is_down_its_home_can_be_removed(run: Commands, node: str) -> None:
+    run("feed", "create", "Street music")
+    run("down")
+    assert not list(run.home.glob("*-wal"))
+    shutil.rmtree(run.home)
 
 
 def test_a_second_node_is_refused(run: Commands, node: str) -> None:
