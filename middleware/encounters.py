@@ -49,6 +49,7 @@ from transport.solicitation.effects import (
     Finished,
     VerifyEntries,
 )
+from transport.solicitation.feedtalk import Plan
 from transport.solicitation.server import Server
 from transport.solicitation.streams import (
     ClientDone,
@@ -208,7 +209,7 @@ class Encounters:
                     out.append(Verify(session.number, batch))
                 case EntriesStored(outcomes):
                     out += self._gained(session, outcomes, now, at)
-                    out += self._more_wanted(now, at)
+                    out += self.more_wanted(now, at)
                 case EnclosureCompleted(root):
                     out += self._completed(root, now, at)
                 case EntriesWithheld(want, count):
@@ -220,7 +221,7 @@ class Encounters:
                 case Finished(seen, doubt):
                     session.is_whole, session.reason = True, "done"
                     session.asked_for = self._wishes.downloads.version
-                    self._history.asked(session.proven, seen, doubt, at)
+                    self._history.asked(session.proven, seen, doubt, session.subscriptions, at)
                 case ClientDone(hello):
                     session.is_whole, session.reason = True, "done"
                     self._history.served(session.proven, hello, at)
@@ -241,8 +242,8 @@ class Encounters:
             effects = self._neighbourhood.disproved(session.claimed or node, session.address, now)
             return [*effects, *self._cut(session, "another node answered", now, at)]
         self._store.peers.met(node, at, session.address)
-        plan = self._wishes.plan(node, self._sync.promised(node))
-        client = Client(node, self._store, self._wishes.downloads, plan, entropy=self._entropy)
+        downloads, plan = self._wishes.downloads, self._plan(session)
+        client = Client(node, self._store, downloads, plan, entropy=self._entropy)
         proved = self._neighbourhood.proved(node, now, address=session.address)
         return [*given, *proved, *self._perform(session, session.stream.begin(client, now), now, at)]
 
@@ -252,10 +253,8 @@ class Encounters:
             return []
         session.claimed = node
         self._sync.session_began(node)
-        lasts_s = 2 * MAX_WAIT_S
-        return [
-            *self._neighbourhood.sighted(node, session.address, source_name=GIVEN, lasts_s=lasts_s, now=now)
-        ]
+        place, lasts_s = session.address, 2 * MAX_WAIT_S
+        return [*self._neighbourhood.sighted(node, place, source_name=GIVEN, lasts_s=lasts_s, now=now)]
 
     def _admit(self, session: Session, stream: ServerStream, node: NodeId, now: float, at: int) -> None:
         reject = self.sessions.admission(session, now)
@@ -280,14 +279,19 @@ class Encounters:
         gained = [EntryGained(row.key, session.stream.peer) for row, _entry in batch]
         return [*gained, *map(Deliver, self._delivery.due(batch, at))]
 
-    def _more_wanted(self, now: float, at: int) -> list[Outcome]:
-        """New files may be wanted, and any session may be able to help."""
+    def more_wanted(self, now: float, at: int, *, by_apps: bool = False) -> list[Outcome]:
+        """New files may be wanted, or by apps more than files, and any session may be able to help."""
         effects: list[Outcome] = []
         for session in self.sessions:
             if isinstance(session.stream, ClientStream) and session.proved is not None:
-                effects += self._perform(session, session.stream.more_wanted(), now, at)
+                plan = self._plan(session) if by_apps and not session.is_whole else None
+                effects += self._perform(session, session.stream.more_wanted(plan), now, at)
                 effects.append(Wake(session.number))
         return effects
+
+    def _plan(self, session: Session) -> Plan:
+        session.subscriptions = self._wishes.interest.newest_subscription
+        return self._wishes.plan(session.proven, self._sync.promised(session.proven))
 
     def _completed(self, root: Root, now: float, at: int) -> list[Outcome]:
         self._logbook.note(EnclosureReceived(root, self._store.blobs.length(root)), now, at)

@@ -12,14 +12,14 @@ class History:
     def __init__(self, store: Store, interest: Interest, coverage: Coverage) -> None:
         self._peers, self._interest, self._coverage = store.peers, interest, coverage
 
-    def asked(self, node: NodeId, seen: SessionHello, doubt: Doubt, at: int) -> None:
-        """We have seen all that we want of this peer up to its pair."""
+    def asked(self, node: NodeId, seen: SessionHello, doubt: Doubt, subscriptions: int, at: int) -> None:
+        """We have seen all of this peer up to its pair that subscriptions up to this key want."""
         self._coverage.saw(node, seen.epoch, seen.revision, seen.sum)
         self._peers.synchronised(
             node,
             epoch=seen.epoch,
             revision=seen.revision,
-            subscriptions=self._interest.newest_subscription,
+            subscriptions=subscriptions,
             doubt=doubt,
             at=at,
         )

@@ -131,7 +131,7 @@ class Node:
         """A subscription is new, or its app is back: look for more. What is due now, `delivery` tells."""
         self.wishes.subscriptions_changed()
         self.wishes.resume(subscription, at)
-        return self._settled([], now, at)
+        return self._settled(self._encounters.more_wanted(now, at, by_apps=True), now, at)
 
     def unsubscribed(self, now: float, at: int) -> list[Effect]:
         self.wishes.subscriptions_changed()
@@ -163,7 +163,7 @@ class Node:
 
     def discover(self, selectors: Iterable[str], now: float, at: int) -> list[Effect]:
         self.wishes.discover(selectors)
-        return self._settled([], now, at)
+        return self._settled(self._encounters.more_wanted(now, at, by_apps=True), now, at)
 
     # -- hellos
 

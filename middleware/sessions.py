@@ -41,6 +41,7 @@ class Session:
     is_whole: bool = False
     is_leaving: bool = False  # it was told to go, and may read what is on its way
     verifying: int = 0
+    subscriptions: int = 0  # the newest that a client has asked for
     asked_for: int | None = None  # the version of our downloads when a client had asked for all it wanted
     measured: tuple[float, int] = (0.0, 0)
     # For the ledger, at its end: what the peer kept back, what it had that was here, and which files.

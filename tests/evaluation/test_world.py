@@ -1,7 +1,7 @@
 """Nodes meet in a simulated world, with the product's own cores."""
 
 from evaluation.simulator.contacts import Contact, changes
-from evaluation.simulator.radio import Air
+from evaluation.simulator.radio import Air, Link
 from evaluation.simulator.world import World
 from middleware.logbook import EntryDelivered, EntryPublished
 
@@ -200,3 +200,42 @@ def seconds_for_two_files(air: Air | None) -> float:
 def test_who_shares_the_air_waits_for_others() -> None:
     assert 10 < seconds_for_two_files(None) < 13
     assert 20 < seconds_for_two_files(Air()) < 24
+
+
+def test_who_subscribes_during_a_long_download_waits_for_no_other_session() -> None:
+    world = World(seed=31)
+    alice, bob = world.add_nodes("alice", "bob")
+    films, news = alice.create_feed("films").id, alice.create_feed("news").id
+    film = alice.publish(films, "long", world.rng.randbytes(4_000_000))
+    headline = alice.publish(news, "short")
+    bob.subscribe(films)
+    world.connect(alice, bob, Link(100_000, 0.01))
+    world.run(15)
+    opened = world.streams_opened
+    bob.subscribe(news)
+    world.run(12)  # behind what was asked for before
+    assert bob.delivered(news) == [headline.id] and not bob.has_file(film.enclosures[0].root)
+    world.run(60)
+    assert bob.delivered(films) == [film.id]
+    assert world.streams_opened == opened  # one session brought both, and said so
+    later = alice.publish(news, "later")
+    world.run(5)
+    assert bob.delivered(news) == [headline.id, later.id]
+
+
+def test_who_subscribes_as_a_session_ends_asks_again() -> None:
+    """At whatever moment: what a session did not ask for must not count as seen."""
+    for moment in range(40):
+        world = World(seed=32)
+        alice, bob = world.add_nodes("alice", "bob")
+        songs, news = alice.create_feed("songs").id, alice.create_feed("news").id
+        alice.publish(songs, "song", world.rng.randbytes(20_000))
+        headline = alice.publish(news, "short")
+        bob.subscribe(songs)
+        world.connect(alice, bob, Link(1_000_000, 0.01))
+        while not world.streams_opened:
+            world.run(0.005)
+        world.run(moment * 0.005)
+        bob.subscribe(news)
+        world.run(10)
+        assert bob.delivered(news) == [headline.id]

@@ -9,18 +9,15 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from contentdb.arrivals import Arrival
-from contentdb.bloom import decode_filter
 from contentdb.errors import RemoteError
 from contentdb.intake import Delivery, Fate
 from contentdb.model import CHUNK_BYTES, Signed
 from contentdb.names import NodeId
-from contentdb.peers import Doubt
 from contentdb.store import Store
 from transport.items import decode_items
 from transport.messages import (
     MAX_OPEN_REQUESTS,
     Answer,
-    Ask,
     BloomReply,
     BloomRequest,
     CellsReply,
@@ -39,6 +36,7 @@ from transport.messages import (
     Request,
     SessionHello,
 )
+from transport.solicitation.agenda import Agenda, Question
 from transport.solicitation.downloads import Downloads
 from transport.solicitation.effects import (
     Asked,
@@ -54,12 +52,10 @@ from transport.solicitation.effects import (
     VerifyEntries,
 )
 from transport.solicitation.feedsearch import FeedSearch
-from transport.solicitation.feedtalk import FeedTalk, Plan, Want
+from transport.solicitation.feedtalk import FeedTalk, Plan
 from transport.solicitation.states import NEXT, State, answer_to
 from transport.solicitation.window import Window
 
-# With more wants than this, the peer's filter is cheaper than asking about feeds that it has not got.
-BLOOM_FROM = 16
 Body: TypeAlias = bytes | memoryview  # chunks are written from where they lie
 
 
@@ -74,11 +70,10 @@ class Client:
         entropy: Callable[[int], bytes],
     ) -> None:
         self._peer, self._store, self._downloads, self._plan = peer, store, downloads, plan
-        self._entropy = entropy
         self._state = State.OPENING
-        self._questions: deque[tuple[Ask, bytes, FeedTalk | None]] = deque()
+        self._questions: deque[Question] = deque()
         self._open: dict[int, Asked] = {}
-        self._talks: list[FeedTalk] = []
+        self._agenda = Agenda(store, entropy)
         self._next_id = self._next_ticket = 1
         self._unverified = 0
         self._search = FeedSearch()
@@ -86,7 +81,6 @@ class Client:
         self._revision = store.revision
         self._gained = 0
         self._window = Window()
-        self._filter_asked = False
         self.tally = Tally()
 
     # -- inputs
@@ -95,11 +89,7 @@ class Client:
         """What to send first; it may go out with the end of the handshake."""
         self._downloads.opened(self._peer)
         self._window.started(now)
-        self._questions.extend((FeedsRequest(selector), b"", None) for selector in self._plan.discover)
-        if len(self._plan.wants) > BLOOM_FROM and self._plan.since is None:
-            self._questions.append((BloomRequest(), b"", None))
-        else:
-            self._talk_about(self._plan.wants)
+        self._questions.extend(self._agenda.take_up(self._plan))
         return self._pump()
 
     def ended(self) -> None:
@@ -107,9 +97,16 @@ class Client:
         self._state = State.OVER
         self._downloads.closed(self._peer)
 
-    def more_wanted(self) -> list[Effect]:
-        """There may be new enclosures on the list of downloads; ask for them, or end if there is no more."""
-        return [] if self._state is State.OVER else self._pump()
+    def more_wanted(self, plan: Plan | None = None) -> list[Effect]:
+        """There may be new enclosures on the list of downloads; ask for them, or end if there is no more.
+
+        With a plan, what it has beyond those before is taken up, too: a session may last for hours.
+        """
+        if self._state is State.OVER:
+            return []
+        if plan is not None:
+            self._questions.extend(self._agenda.take_up(plan))
+        return self._pump()
 
     def message_received(self, message: Message, body: Body, now: float, at: int) -> list[Effect]:
         """Raises RemoteError, which ends the session, for what a server may not say now."""
@@ -155,8 +152,10 @@ class Client:
             raise RemoteError(f"a reject to request {reject.to}, which is not open")
         if isinstance(asked.ask, HashesRequest | ChunksRequest):
             self._downloads.refused(self._peer, asked.ask)
+        elif isinstance(asked.ask, BloomRequest):
+            self._questions.extend(self._agenda.filter_refused())
         elif asked.talk is not None and isinstance(asked.ask, FeedRequest):
-            self.tally.false_positives += self._filter_asked and reject.reason == Reason.UNKNOWN
+            self.tally.false_positives += self._agenda.is_filtered and reject.reason == Reason.UNKNOWN
             if reject.reason != Reason.UNKNOWN:
                 self._ask_on(asked.talk, asked.talk.refused(asked.ask))
         return self._pump()
@@ -192,13 +191,8 @@ class Client:
             case FeedsRequest() as ask, FeedsReply() as answer:
                 return self._take_feeds(ask, answer, bytes(body), reply.more)
             case BloomRequest(), BloomReply():
-                self._take_filter(bytes(body))
+                self._questions.extend(self._agenda.filter_received(bytes(body)))
         return []
-
-    def _take_filter(self, body: bytes) -> None:
-        held = decode_filter(body)
-        self._filter_asked = True
-        self._talk_about([want for want in self._plan.wants if want.feed in held])
 
     def _take_feeds(self, ask: FeedsRequest, answer: FeedsReply, body: bytes, more: bool) -> list[Effect]:
         descriptors, following = self._search.found(ask, answer, body, is_last=not more)
@@ -251,12 +245,6 @@ class Client:
 
     # -- questions
 
-    def _talk_about(self, wants: Sequence[Want]) -> None:
-        for want in wants:
-            talk = FeedTalk(self._store, want, self._plan, self._entropy)
-            self._talks.append(talk)
-            self._ask_on(talk, talk.opening())
-
     def _ask_on(self, talk: FeedTalk, question: tuple[FeedRequest, bytes] | None) -> None:
         if question is not None:
             self._questions.append((*question, talk))
@@ -287,13 +275,9 @@ class Client:
     def _finish(self) -> list[Effect]:
         if self._state is State.OVER or self._hello is None:
             return []
-        self._state, seen = State.OVER, self._hello
-        revision = min([seen.revision, *(t.seen for t in self._talks if t.seen is not None)])
-        if revision != seen.revision:
-            seen = SessionHello(seen.epoch, revision)
-        doubt = max((talk.doubt for talk in self._talks), default=Doubt.NONE)
+        self._state = State.OVER
         # Only if nothing but this peer has made us grow may it take our new revision for one it has seen.
         is_all = self._store.revision - self._revision == self._gained
         base, sum = self._revision if is_all else None, self._store.gains.sum
         hello = SessionHello(self._store.epoch, self._store.revision, base, sum)
-        return [Send(hello), Finished(seen, doubt)]
+        return [Send(hello), Finished(self._agenda.seen(self._hello), self._agenda.doubt)]

@@ -26,6 +26,7 @@ from transport.messages import (
 )
 from transport.solicitation.client import Client
 from transport.solicitation.effects import Effect, Send, Tally
+from transport.solicitation.feedtalk import Plan
 from transport.solicitation.server import Server
 from transport.xmlcodec import decode_message, encode_message
 
@@ -136,8 +137,8 @@ class ClientStream(_Stream):
         assert self._client is not None
         return self._performed(self._client.verified(batches, at))
 
-    def more_wanted(self) -> list[StreamEffect]:
-        return [] if self._client is None else self._performed(self._client.more_wanted())
+    def more_wanted(self, plan: Plan | None = None) -> list[StreamEffect]:
+        return [] if self._client is None else self._performed(self._client.more_wanted(plan))
 
     def lost(self) -> None:
         if self._client is not None:
