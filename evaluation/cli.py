@@ -35,6 +35,10 @@ def _simulate(options: argparse.Namespace) -> int:
     from evaluation.simulator.run import listing, simulate  # imports a whole node, which bench may not need
 
     relax_collector()
+    if options.scenario == "chaos":
+        from evaluation.simulator.chaos import main as chaos
+
+        return chaos(["--seeds", str(options.seeds), "--first", str(options.seed)])
     try:
         if options.list:
             sys.stdout.write(listing())
@@ -137,6 +141,9 @@ def build_parser() -> argparse.ArgumentParser:
     simulate.add_argument("--list", action="store_true", help="show the scenarios that come with passerby")
     simulate.add_argument(
         "--seed", type=int, default=1, metavar="N", help="of all chance; default: %(default)s"
+    )
+    simulate.add_argument(
+        "--seeds", type=_positive, default=200, metavar="N", help="how many, for chaos; default: %(default)s"
     )
     simulate.add_argument("--json", action="store_true", help="print one JSON document instead of the page")
     simulate.add_argument("--trace", type=Path, metavar="FILE", help="contacts, in place of those it names")

@@ -1,6 +1,6 @@
 """Random lives of random nodes, seed by seed, on all cores: whatever happens, the same few things must hold.
 
-    python -m evaluation.simulator.chaos --seeds 2000
+    ./passerby simulate chaos --seeds 2000
 
 A seed that fails is printed with what was wrong and the command that repeats it.
 """
@@ -15,7 +15,7 @@ from evaluation.simulator.history import History
 from evaluation.simulator.life import Life
 from evaluation.simulator.machine import Crash
 
-COMMAND = "python -m evaluation.simulator.chaos --seeds 1 --first"
+COMMAND = "./passerby simulate chaos --seeds 1 --seed"
 # Seeds that a worker takes at once: enough to keep it busy, few enough for all to end together.
 PORTION = 4
 

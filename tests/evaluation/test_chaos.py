@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from evaluation.simulator.chaos import main, run_seeds
+from evaluation.cli import main
+from evaluation.simulator.chaos import run_seeds
 
 ROOT = Path(__file__).parents[2]
 
@@ -38,6 +39,6 @@ def test_a_seed_that_fails_is_printed_with_the_command_that_repeats_it(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("evaluation.simulator.life.violations", lambda *_: ["node1: something is wrong"])
-    assert main(["--seeds", "1", "--first", "7"]) == 1
+    assert main(["simulate", "chaos", "--seeds", "1", "--seed", "7"]) == 1
     printed = capsys.readouterr().out
-    assert "python -m evaluation.simulator.chaos --seeds 1 --first 7\n  node1: something is wrong" in printed
+    assert "./passerby simulate chaos --seeds 1 --seed 7\n  node1: something is wrong" in printed
