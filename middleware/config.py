@@ -11,6 +11,7 @@ from contentdb.settings import Limits
 
 Group = TypeVar("Group")
 
+SETTINGS = "settings.toml"  # in the home
 DEFAULT_FILE = """\
 # Settings of this passerby node. Every line below shows the default; take away the # in front to change it.
 # A node reads this file once, when it starts.

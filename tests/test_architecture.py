@@ -78,6 +78,7 @@ SHELLS = {
     "contentdb/keystore": "keeps keys in files of mode 0600",
     "discovery/interfaces": "asks the operating system which interfaces are up",
     "discovery/mdns": "talks through zeroconf",
+    "discovery/probing": "sends datagrams to itself and sees which come back",
     "discovery/udp": "owns the sockets that hellos travel through",
     "middleware/api/address": "keeps the pointer to the local socket as a file",
     "middleware/api/connection": "owns one app's socket",

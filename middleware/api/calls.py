@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from middleware.api import entries, feeds, interests, nodes, people
+from middleware.api import checking, entries, feeds, interests, nodes, people
 from middleware.api.home import Home
 from middleware.api.messages import CallError, Code
 from middleware.api.parameters import Parameters
@@ -46,6 +46,7 @@ CALLS: dict[str, Call] = {
     "block": _call(people.block),
     "blocked": _call(people.blocked),
     "storage": _call(people.storage),
+    "check": _call(checking.check),
     "tokens": _call(people.tokens),
     "make_token": _call(people.make_token),
     "revoke_token": _call(people.revoke_token),

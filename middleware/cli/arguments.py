@@ -213,7 +213,8 @@ def _people_commands(verbs: "Verbs") -> None:
     block.add_argument("key", nargs="?", metavar="KEY", help="64 digits, as `passerby get` shows it")
     block.add_argument("--undo", action="store_true", help="no longer refuse it")
     _command(verbs, "storage", "people:storage", "show what is kept and how much of it")
-    _command(verbs, "doctor", "people:doctor", "check everything that is kept")
+    doctor = _command(verbs, "doctor", "doctor:doctor", "examine networks, machine and all that is kept")
+    doctor.add_argument("--interface", action="append", default=[], metavar="NAME", help="only there")
 
 
 def _every(text: str) -> int:

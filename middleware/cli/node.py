@@ -9,10 +9,8 @@ from dataclasses import replace
 from contentdb.errors import UsageError
 from middleware.cli.background import LOG_FORMAT, let_go, log_into_file, start
 from middleware.cli.desk import Desk
-from middleware.config import DEFAULT_FILE, Settings, parse_settings
+from middleware.config import DEFAULT_FILE, SETTINGS, Settings, parse_settings
 from middleware.service import Service
-
-SETTINGS = "settings.toml"
 
 
 def up(desk: Desk, options: argparse.Namespace) -> int:

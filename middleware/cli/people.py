@@ -127,21 +127,3 @@ def storage(desk: Desk, options: argparse.Namespace) -> int:
         f"on disk: {on_disk}, in {use['home']}",
     ]
     return desk.show(use, lines)
-
-
-def doctor(desk: Desk, options: argparse.Namespace) -> int:
-    """Check everything that is kept; says what it found and changes nothing but chunks that are wrong."""
-    problems = desk.store.problems()
-    for root in desk.store.blobs.roots():
-        wrong = desk.store.blobs.verify(root, progress=desk.progress(f"checking {root[:8]}"))
-        if wrong:
-            problems.append(
-                f"enclosure {root}: {show_number(len(wrong), 'chunk')} damaged; fetched again when met"
-            )
-    problems += desk.store.missing_files() + desk.store.unnamed_files() + desk.keys.problems()
-    document = {"home": str(desk.home), "problems": problems, "full_text": desk.store.has_full_text}
-    lines = problems or [f"all is well in {desk.home}"]
-    if not desk.store.has_full_text:
-        desk.say("this SQLite has no FTS5: LIKE searches read every entry")
-    desk.show(document, lines)
-    return 1 if problems else 0

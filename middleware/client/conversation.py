@@ -34,6 +34,7 @@ REPEATABLE = frozenset(
             "me",
             "blocked",
             "storage",
+            "check",
         ),
         *("settings", "status", "neighbours", "sessions", "transfers", "logbook", "discover", "watch"),
         *("pin", "block", "done"),

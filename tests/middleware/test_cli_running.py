@@ -72,3 +72,16 @@ def test_a_node_that_cannot_start_says_why(run: Commands) -> None:
 def test_the_log_is_private(run: Commands, node: str) -> None:
     home = Path(run.json("me")["home"])
     assert (home / "node.log").stat().st_mode & 0o077 == 0
+
+
+def test_the_doctor_asks_the_running_node(run: Commands, node: str, tmp_path: Path) -> None:
+    (tmp_path / "song").write_bytes(bytes(50_000))
+    run("feed", "create", "Street music")
+    published = run.json("publish", "Street music", "--title", "T", "--file", str(tmp_path / "song"))
+    well = run.json("doctor", "--interface", "lo")
+    assert well["problems"] == [] and any("nobody is near" in note for note in well["notes"])
+    with Path(published["enclosures"][0]["path"]).open("r+b") as file:
+        file.write(b"rot")
+    ran = run("doctor", "--interface", "lo")
+    assert ran.status == 1 and "1 chunk damaged" in ran.out
+    assert run.json("status")["node_id"] == node

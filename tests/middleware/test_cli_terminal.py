@@ -42,7 +42,8 @@ def strange(run: Commands) -> Commands:
     [
         ("feeds",), ("entries",), ("get", "urn:example:entry:1"), ("pin", "urn:example:entry:1"),
         ("pin", "urn:example:street-music"), ("why", "urn:example:entry:1"), ("get", "urn:example"),
-        ("feed", "export", "urn:example:street-music", "--into", "{out}"), ("doctor",), ("get", TRICKS),
+        ("feed", "export", "urn:example:street-music", "--into", "{out}"), ("get", TRICKS),
+        ("doctor", "--interface", "lo"),
         ("get", "urn:example:entry:1", "--into", "{out}"), ("unsubscribe", TRICKS),
         ("feed", "import", TRICKS), (TRICKS,), ("entries", TRICKS),
         ("publish", "urn:example:street-music", "--title", "T", "--attr", TRICKS),
