@@ -25,6 +25,10 @@ class Shares:
             self._now = start
             self._ends = {who: end for who, end in self._ends.items() if end > start}
 
+    def settled(self) -> None:
+        """Nobody wants anything: who comes now starts with whoever comes next."""
+        self._ends.clear()
+
 
 def jain_index(amounts: list[float]) -> float:
     """1 when all got the same, 1/n when one got everything."""

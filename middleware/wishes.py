@@ -63,7 +63,7 @@ class Wishes:
             return
         for enclosure in wanted:
             if enclosure.root not in self.downloads:
-                start = self._shares.start_of((subscription.app, subscription.key), enclosure.length)
+                start = self._start_of(subscription, enclosure.length)
                 if not self.downloads.want(enclosure.root, enclosure.length, (start, -row.updated)):
                     continue
                 self.interest.downloads_version = self.downloads.version
@@ -71,6 +71,15 @@ class Wishes:
             if row.key not in waiting:
                 waiting.append(row.key)
         self.interest.downloads = len(self.downloads)
+
+    def _start_of(self, subscription: Subscription, length: int) -> float:
+        """When a file is to be asked for: a subscription that was idle does not come before the others."""
+        turn = self.downloads.next_turn
+        if turn is None:
+            self._shares.settled()
+        else:
+            self._shares.began(turn[0])
+        return self._shares.start_of((subscription.app, subscription.key), length)
 
     def file_completed(self, root: Root) -> list[int]:
         """A file is here, wherever it came from; returns the rows of the entries that waited for it."""

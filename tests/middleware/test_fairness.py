@@ -35,6 +35,14 @@ def test_who_was_idle_saves_up_nothing() -> None:
     assert 0 < late <= busy
 
 
+def test_when_nobody_wants_anything_all_start_together_again() -> None:
+    shares = Shares()
+    for _ in range(10):
+        shares.start_of("busy", 100)
+    shares.settled()
+    assert shares.start_of("late", 100) == shares.start_of("busy", 100)
+
+
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.integers(1, 1000)), min_size=1, max_size=60))
 def test_a_subscription_keeps_its_own_order(queued: list[tuple[str, int]]) -> None:
     shares = Shares()

@@ -5,7 +5,7 @@ unanswered is free again. Nothing here is kept: what is missing is read from the
 restart, or with another neighbour, it goes on where it stopped.
 """
 
-from bisect import bisect_left
+from bisect import bisect_left, insort
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -47,6 +47,7 @@ class Downloads:
         # use may be, since what it has was perhaps being asked of somebody else.
         self.version = 0
         self._wanted: dict[Root, Wanted] = {}
+        self._turns: list[tuple[tuple[float, ...], Root]] = []  # all of them, in order
         self._ready: list[tuple[tuple[float, ...], Root]] = []  # those with something to ask for, in order
         # What a neighbour with a session has of an enclosure, as far as it said; no runs if it has nothing.
         self._have: dict[NodeId, dict[Root, Runs]] = {}
@@ -63,6 +64,7 @@ class Downloads:
         if len(self._wanted) >= MAX_WANTED or self._blobs.begin(root, length):
             return False
         wanted = self._wanted[root] = Wanted(root, length, turn)
+        insort(self._turns, (turn, root))
         wanted.hashes = Runs(
             (missing.start, missing.stop - 1) for missing in self._blobs.missing_leaves(root)
         )
@@ -78,6 +80,7 @@ class Downloads:
         if wanted is not None:
             wanted.hashes, wanted.chunks = Runs(), Runs()
             self._file(wanted)
+            del self._turns[bisect_left(self._turns, (wanted.turn, root))]
 
     def _file(self, wanted: Wanted) -> None:
         """Put it among those that have something to ask for, or take it away from them."""
@@ -93,8 +96,12 @@ class Downloads:
 
     def wanted(self) -> list[tuple[Root, int]]:
         """Root and length of each enclosure on the list, those to be asked for first in front."""
-        ordered = sorted(self._wanted.values(), key=lambda wanted: (wanted.turn, wanted.root))
-        return [(wanted.root, wanted.length) for wanted in ordered]
+        return [(root, self._wanted[root].length) for _turn, root in self._turns]
+
+    @property
+    def next_turn(self) -> tuple[float, ...] | None:
+        """The lowest of what is wanted, also of what is on its way or nobody here has; None if nothing is."""
+        return self._turns[0][0] if self._turns else None
 
     def __contains__(self, root: Root) -> bool:
         return root in self._wanted
