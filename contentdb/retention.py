@@ -55,10 +55,24 @@ class Retention:
         self._database = database
         self._run = database.connection
         self._feeds, self._intake, self._ledger, self._limits = feeds, intake, ledger, limits
+        self._running_s: int | None = None  # None: it must be looked up
+        database.on_rollback(self._forget)
+
+    def _forget(self) -> None:
+        self._running_s = None
 
     @property
     def running_s(self) -> int:
-        return int(self._database.meta("running_s") or 0)
+        """How long the store has been in use, over all its runs."""
+        if self._running_s is None:
+            self._running_s = int(self._database.meta("running_s") or 0)
+        return self._running_s
+
+    def ran(self, ran_s: int) -> None:
+        """It was in use for so much longer; one statement, since a node at rest says it every minute."""
+        running_s = self.running_s + max(0, ran_s)
+        self._database.put_meta("running_s", running_s)
+        self._running_s = running_s
 
     # -- space
 
@@ -164,11 +178,10 @@ class Retention:
 
     # -- time
 
-    def maintain(self, at: int, ran_s: int) -> None:
-        """Housekeeping, to be called now and then with the seconds spent running since the last call."""
+    def maintain(self, at: int) -> None:
+        """Housekeeping, to be done now and then after `ran`."""
         with self._database.transaction():
-            running_s = self.running_s + max(0, ran_s)
-            self._database.put_meta("running_s", running_s)
+            running_s = self.running_s
             self._doom(at, running_s)
             self._remove_doomed(at, running_s)
             self._enforce(self._feeds.counts.all(), at)

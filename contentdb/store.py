@@ -13,7 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from contentdb.arrivals import Arrival, read_verified, verify_and_read
+from contentdb.arrivals import Arrival, read_verified
 from contentdb.blobs import Blobs, DiskBlobs, MemoryBlobs
 from contentdb.catalogue import Catalogue
 from contentdb.connection import Connection
@@ -21,11 +21,12 @@ from contentdb.database import Database
 from contentdb.errors import StoreError, UsageError
 from contentdb.feeds import Feeds
 from contentdb.gains import Gains, file_gain
+from contentdb.housekeeping import Housekeeping
 from contentdb.inspection import Usage, missing_files, problems, unnamed_files, usage
-from contentdb.intake import Delivery, Fate, Intake, Outcome
+from contentdb.intake import Delivery, Intake, Outcome
 from contentdb.ledger import Ledger
 from contentdb.model import Enclosure, Entry, Signed
-from contentdb.names import EntryKey, FeedId, NodeId, Root
+from contentdb.names import EntryKey, FeedId, Root
 from contentdb.peers import Peers
 from contentdb.query import Queries
 from contentdb.retention import Retention
@@ -58,6 +59,9 @@ class Store:
         )
         self.retention = Retention(
             database, feeds=self.feeds, intake=self._intake, ledger=self.ledger, limits=limits
+        )
+        self._housekeeping = Housekeeping(
+            database, self.retention, self.peers, self.feeds.knowledge, limits, take_in=self.take_in
         )
 
     @classmethod
@@ -97,6 +101,11 @@ class Store:
     @property
     def revision(self) -> int:
         return self._database.revision
+
+    @property
+    def pair(self) -> tuple[str, int]:
+        """Both: another pair tells neighbours that there is something new here."""
+        return self._database.epoch, self._database.revision
 
     def gained(self, root: Root) -> None:
         """Say that there is more to be had here than entries tell: the last chunk of this file came."""
@@ -249,29 +258,9 @@ class Store:
         `ran_s` is how long the node has run since the last call: deletion counts running time, so that a
         clock that jumps destroys nothing.
         """
-        with self._database.transaction():
-            self.retention.maintain(at, ran_s)
-            outcomes = self._unpark(at)
-            self.peers.prune()
+        outcomes = self._housekeeping.done(at, ran_s)
         self._drop_orphans()
         return outcomes
-
-    def _unpark(self, at: int) -> list[Outcome]:
-        run = self._database.connection.execute
-        due = at + self.limits.max_ahead_s * 1000
-        rows = run(
-            "SELECT author, signature, data, source FROM parked WHERE updated <= ? "
-            "ORDER BY updated, short_id",
-            (due,),
-        ).fetchall()
-        outcomes = []
-        for author, signature, data, source in rows:
-            delivery = Delivery(at, source=None if source is None else NodeId(source))
-            # Verified once more: what changed on the disk meanwhile must not become content.
-            outcomes += self.take_in(verify_and_read([Signed(author, signature, data)]), delivery)
-        if run("DELETE FROM parked WHERE updated <= ?", (due,)).rowcount:  # what was refused meanwhile
-            self.feeds.knowledge.forget()
-        return [outcome for outcome in outcomes if outcome.fate in (Fate.STORED, Fate.REPLACED)]
 
     def parked(self) -> list[EntryKey]:
         rows = self._database.connection.execute(

@@ -68,13 +68,24 @@ class Neighbourhood:
         known = self._known.get(node)
         return None if known is None else known.snapshot()
 
+    def heard_again(self, hello: Hello, source: Address, now: float) -> bool:
+        """Whether a neighbour only says what it said before, from where it said it: the common case by far.
+
+        Then that is noted, and nothing follows: no effect, no timer.
+        """
+        known = self._known.get(hello.node)
+        # Whoever decodes hellos keeps those that are repeated, so the same object says the same.
+        if known is None or known.said is not hello or known.said_from != source or known.said_at is None:
+            return False
+        known.said_at.heard_at = known.last_heard = now
+        known.said_at.until = until = now + known.said_lasts_s
+        return until >= known.look_at and not hello.asks
+
     def hello_received(self, hello: Hello, source: Address, now: float) -> list[Effect]:
         """A hello came from this address, which is where an answer goes."""
+        if self.heard_again(hello, source, now):
+            return []
         known = self._known.get(hello.node)
-        # The common case by far, so it comes first: a neighbour says what it said before. Whoever decodes
-        # hellos keeps those that are repeated, so the same object says the same.
-        if known is not None and known.said is hello and known.said_from == source:
-            return self._heard_again(known, hello, source, now)
         port_at = source.rindex(":") + 1
         address = Address(f"{source[:port_at]}{hello.port}")
         if known is not None:
@@ -82,7 +93,11 @@ class Neighbourhood:
             said = sighting.claim if sighting is not None else UNKNOWN
             if sighting is not None and said == hello.claim:
                 known.said, known.said_from, known.said_at = hello, source, sighting
-                return self._heard_again(known, hello, source, now)
+                known.said_lasts_s = max(MIN_LASTS_S, LOST_AFTER_HELLOS * hello.next_s)
+                self.heard_again(hello, source, now)
+                if (until := known.until()) < known.look_at:
+                    self._look(known, until)
+                return self._answer(hello.node, source, now) if hello.asks and not hello.is_answer else []
             known.said = known.said_at = None
         lasts_s = LOST_AFTER_HELLOS * hello.next_s
         effects = self._sighted(hello.node, Sighting(HELLO, address, hello.claim, now), lasts_s, now)
@@ -90,14 +105,6 @@ class Neighbourhood:
         if is_welcome and not hello.is_answer:
             effects += self._answer(hello.node, source, now)
         return effects
-
-    def _heard_again(self, known: Known, hello: Hello, source: Address, now: float) -> list[Effect]:
-        if known.said_at is not None:
-            known.said_at.heard_at = known.last_heard = now
-            known.said_at.until = until = now + max(MIN_LASTS_S, LOST_AFTER_HELLOS * hello.next_s)
-            if until < known.look_at:
-                self._look(known, until)
-        return self._answer(hello.node, source, now) if hello.asks and not hello.is_answer else []
 
     def asking(self) -> Hello | None:
         """A hello that asks for an answer, for one address; None while there is nothing to say."""

@@ -69,7 +69,7 @@ class Known:
 
     __slots__ = (
         "changes", "claim", "is_changed", "last_heard", "look_at", "node", "proved_hosts", "said", "said_at",
-        "said_from", "sightings", "since", "speaker", "strays",
+        "said_from", "said_lasts_s", "sightings", "since", "speaker", "strays",
     )  # fmt: skip
 
     def __init__(self, node: NodeId, now: float) -> None:
@@ -87,6 +87,7 @@ class Known:
         self.said: Hello | None = None
         self.said_from = Address("")
         self.said_at: Sighting | None = None
+        self.said_lasts_s = 0.0
 
     @property
     def is_proved(self) -> bool:
@@ -147,7 +148,7 @@ class Known:
 
     def until(self) -> float:
         """When the first of its places lapses."""
-        return min(sighting.until for sighting in self.sightings.values())
+        return min([sighting.until for sighting in self.sightings.values()])
 
     def snapshot(self) -> Neighbour:
         return Neighbour(

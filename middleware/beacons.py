@@ -72,7 +72,9 @@ class Beacons:
                 self._mdns.pair_changed(*told)
 
     def _heard(self, hello: Hello, source: Address) -> None:
-        self._perform(self._node.hello_received(hello, source, self._loop.time(), self._at()))
+        now = self._loop.time()
+        if not self._node.heard_again(hello, source, now):
+            self._perform(self._node.hello_received(hello, source, now, self._at()))
 
     def _sighted(self, said: Announcement, address: Address) -> None:
         now = self._loop.time()

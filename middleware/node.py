@@ -167,6 +167,10 @@ class Node:
 
     # -- hellos
 
+    def heard_again(self, hello: Hello, source: Address, now: float) -> bool:
+        """Whether a neighbour repeats itself; then nothing is to be done, and no timer was set."""
+        return not self._outreach.looks_at(source) and self.neighbourhood.heard_again(hello, source, now)
+
     def hello_received(self, hello: Hello, source: Address, now: float, at: int) -> list[Effect]:
         if self._outreach.looks_at(source):
             own = self.neighbourhood.asking()
@@ -249,7 +253,7 @@ class Node:
         before, self._clock = self._clock, at
         if at < before and self.store.retention.shows_again(before, at):
             effects += self._clock_set_back(at)
-        pair = (self.store.epoch, self.store.revision)
+        pair = self.store.pair
         if pair != self._announced:
             self._announced = pair
             gained, sum = self.store.gains.recent(), self.store.gains.sum

@@ -88,7 +88,9 @@ class Outreach:
     # -- outputs
 
     def next_timer(self) -> float:
-        return min((min(place.due, place.dial_at) for place in self._places.values()), default=float("inf"))
+        if not self._places:
+            return float("inf")
+        return min(min(place.due, place.dial_at) for place in self._places.values())
 
     def asks(self, now: float) -> list[Address]:
         """Where to say hello now, asking for an answer."""

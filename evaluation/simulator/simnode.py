@@ -185,10 +185,8 @@ class SimNode:
                 hello = decode_hello(data)
             except RemoteError:
                 return
-            effects = self._run(self.core.hello_received, hello, source, self._world.now, self.at)
-            # Nearly all hellos say what was said before, and set no timer but perhaps that of a neighbour.
-            if effects or (self.is_running and self.core.neighbourhood.next_timer() < self._armed):
-                self._perform(effects or ())
+            if not self.core.heard_again(hello, source, self._world.now):
+                self._happened(self.core.hello_received, hello, source)
 
     def stream_accepted(self, pipe: "Pipe", address: Address) -> int | None:
         if not self.is_running:

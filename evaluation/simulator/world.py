@@ -125,11 +125,12 @@ class World(Timeline):
         """Everybody in range hears it; those as far away as each other at the same moment."""
         self.hellos_sent += 1
         heard: dict[float, list[Station]] = {}
+        stations = self._stations
         for name, link in self._near[sender.name].items():
             if link.interference is not None:
-                self._spoil(link, link.interference, self._stations[name], data, sender.hello_address)
-            elif not self._is_lost(link):
-                heard.setdefault(link.delay_s, []).append(self._stations[name])
+                self._spoil(link, link.interference, stations[name], data, sender.hello_address)
+            elif not link.loss or not self._is_lost(link):
+                heard.setdefault(link.delay_s, []).append(stations[name])
         for delay_s, others in heard.items():
             self.after(delay_s, partial(self._hear, others, data, sender.hello_address))
 

@@ -28,6 +28,23 @@ def test_the_same_hello_again_tells_nothing_but_keeps_the_neighbour() -> None:
     assert (ann.since, ann.last_heard) == (0.0, 99.0)
 
 
+def test_what_is_only_repeated_is_told_apart_from_what_has_consequences() -> None:
+    hood, said = started(), hello()
+    assert not hood.heard_again(said, at("a"), 0.0)
+    hood.hello_received(said, at("a"), 0.0)
+    hood.hello_received(said, at("a"), 0.1)
+    timer = hood.next_timer()
+    assert hood.heard_again(said, at("a"), 0.2)
+    assert (hood.neighbours()[0].last_heard, hood.next_timer()) == (0.2, timer)
+    for other, source in ((said, at("b")), (hello(revision=2), at("a")), (hello(BEN), at("a"))):
+        assert not hood.heard_again(other, source, 0.3)
+    asking = replace(said, asks=True)
+    hood.hello_received(asking, at("a"), 1.3)
+    hood.hello_received(asking, at("a"), 1.4)
+    assert not hood.heard_again(asking, at("a"), 2.5)
+    assert only(hood.hello_received(asking, at("a"), 2.5), AnswerHello)
+
+
 def test_a_neighbour_is_lost_after_three_times_its_interval() -> None:
     hood = quiet()
     hood.hello_received(hello(next_s=2.0), at("a"), 0.0)
