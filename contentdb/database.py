@@ -162,8 +162,7 @@ class Database:
     def before_commit(self, write: Callable[[], None]) -> None:
         self._before_commit.append(write)
 
-    @contextlib.contextmanager
-    def transaction(self, *, durable: bool = False) -> Iterator[Connection]:
+    def transaction(self, *, durable: bool = False) -> contextlib.AbstractContextManager[Connection]:
         """Everything inside happens or nothing does; inner transactions join the outer one.
 
         A durable one is on the disk when it returns, or when the outermost one does. FULL costs an
@@ -171,8 +170,11 @@ class Database:
         """
         if self._depth:
             self._owes_flush |= durable
-            yield self.connection
-            return
+            return contextlib.nullcontext(self.connection)
+        return self._whole(durable=durable)
+
+    @contextlib.contextmanager
+    def _whole(self, *, durable: bool) -> Iterator[Connection]:
         self._owes_flush = False
         with self._outermost(durable=durable):
             yield self.connection

@@ -10,6 +10,8 @@ from contentdb.names import Address, NodeId
 from contentdb.settings import DAY_S, Limits
 
 GIVEN, MAX_GIVEN = "given_addresses", 64
+# As many as there may be neighbours; each is asked for several times while it is near, and after every hello.
+MAX_CACHED = 1024
 
 
 class Doubt(IntEnum):
@@ -67,13 +69,20 @@ class Peers:
         self._run = database.connection
         self._catalogue = catalogue
         self._limits = limits
+        self._cache: dict[NodeId, Peer] = {}  # not who is unknown: whoever brings an entry is not any more
+        database.on_rollback(self._cache.clear)
 
     def get(self, node: NodeId) -> Peer | None:
-        row = self._run.execute(
-            f"SELECT {_COLUMNS} FROM peers WHERE node = ?",
-            (node,),
-        ).fetchone()
-        return None if row is None else _peer(row)
+        peer = self._cache.get(node)
+        if peer is not None:
+            return peer
+        row = self._run.execute(f"SELECT {_COLUMNS} FROM peers WHERE node = ?", (node,)).fetchone()
+        if row is None:
+            return None
+        if len(self._cache) >= MAX_CACHED:
+            self._cache.clear()
+        self._cache[node] = peer = _peer(row)
+        return peer
 
     def all(self) -> list[Peer]:
         rows = self._run.execute(f"SELECT {_COLUMNS} FROM peers ORDER BY last_seen_at DESC, node")
@@ -82,6 +91,7 @@ class Peers:
     def met(self, node: NodeId, at: int, address: Address | None = None) -> None:
         with self._database.transaction():
             key = self._catalogue.peer(node, at)
+            self._cache.pop(node, None)
             self._run.execute(
                 "UPDATE peers SET last_seen_at = max(last_seen_at, ?), address = coalesce(?, address) "
                 "WHERE key = ?",
@@ -119,6 +129,7 @@ class Peers:
         """Remember the peer's pair of a session that ran to its end: until it changes, nothing is to ask."""
         with self._database.transaction():
             key = self._catalogue.peer(node, at)
+            self._cache.pop(node, None)
             self._run.execute(
                 "UPDATE peers SET epoch = ?, revision = ?, subscriptions = ?, is_doubtful = ?, "
                 "last_seen_at = max(last_seen_at, ?) WHERE key = ?",
@@ -157,3 +168,4 @@ class Peers:
             )
             if gone.rowcount:
                 self._catalogue.forget_peers()
+                self._cache.clear()

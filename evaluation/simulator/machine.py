@@ -70,8 +70,10 @@ class DiskConnection(Connection):
 
     def execute(self, sql: str, parameters: Any = (), /) -> Cursor:
         self.disk.operate()
-        # A log beside the database would not be in a copy of it; SQLite keeps one for what it was copied to.
-        cursor = super().execute(sql.replace("journal_mode = WAL", "journal_mode = MEMORY"), parameters)
+        if sql.startswith("PRAGMA journal_mode"):
+            # A log beside the database would not be in a copy of it; SQLite keeps one for what it was copied to.
+            sql = "PRAGMA journal_mode = MEMORY"
+        cursor = super().execute(sql, parameters)
         if self.remembers and sql.startswith(("PRAGMA synchronous", "COMMIT")):
             self._flushed(sql)
         return cursor

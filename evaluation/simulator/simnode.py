@@ -238,9 +238,8 @@ class SimNode:
         self._happened(self.core.timer_fired)
 
     def _perform(self, effects: Iterable[Effect]) -> None:
+        dues: list[Due] = []
         for effect in effects:
-            if not self.is_running:
-                return
             match effect:
                 case Broadcast(hello):
                     if hello is not self._said:  # a core that has nothing new to say gives the same again
@@ -259,9 +258,13 @@ class SimNode:
                     arrivals = verify_and_read(batch)
                     self._world.after(0, partial(self._happened, self.core.verified, session, [arrivals]))
                 case Deliver(due):
-                    self._give(due)
+                    dues.append(due)
                 case FeedsDiscovered(descriptors, _):
                     self.found += [FeedId(str(len(descriptors)))]
+            if not self.is_running:
+                return
+        if dues:
+            self._give(dues)
         self._arm()
 
     def _later(self, session: int, do: "Callable[[Pipe], None]") -> None:
@@ -269,11 +272,16 @@ class SimNode:
         if pipe is not None:
             self._world.after(0, lambda: do(pipe))
 
-    def _give(self, due: Due) -> None:
-        given = Given(due.subscription.app, due.entry.feed, due.entry.id, due.entry.version, is_excused=True)
-        self.machine.given.append(given)
-        self._ask(self.core.delivered, [due])
-        given.is_excused = not self.is_running  # else the app is done with it, and it is marked
+    def _give(self, dues: list[Due]) -> None:
+        """Apps take what comes at once as one batch, as they do over the local socket."""
+        batch = [
+            Given(due.subscription.app, due.entry.feed, due.entry.id, due.entry.version, is_excused=True)
+            for due in dues
+        ]
+        self.machine.given += batch
+        self._ask(self.core.delivered, dues)
+        for given in batch:
+            given.is_excused = not self.is_running  # else the app is done with it, and it is marked
 
     def _arm(self) -> None:
         due = self.core.next_timer()
