@@ -74,12 +74,7 @@ class Neighbourhood:
         Then that is noted, and nothing follows: no effect, no timer.
         """
         known = self._known.get(hello.node)
-        # Whoever decodes hellos keeps those that are repeated, so the same object says the same.
-        if known is None or known.said is not hello or known.said_from != source or known.said_at is None:
-            return False
-        known.said_at.heard_at = known.last_heard = now
-        known.said_at.until = until = now + known.said_lasts_s
-        return until >= known.look_at and not hello.asks
+        return known is not None and known.heard_again(hello, source, now)
 
     def hello_received(self, hello: Hello, source: Address, now: float) -> list[Effect]:
         """A hello came from this address, which is where an answer goes."""
@@ -92,9 +87,7 @@ class Neighbourhood:
             sighting = known.sightings.get((HELLO, address))
             said = sighting.claim if sighting is not None else UNKNOWN
             if sighting is not None and said == hello.claim:
-                known.said, known.said_from, known.said_at = hello, source, sighting
-                known.said_lasts_s = max(MIN_LASTS_S, LOST_AFTER_HELLOS * hello.next_s)
-                self.heard_again(hello, source, now)
+                known.says(hello, source, sighting, max(MIN_LASTS_S, LOST_AFTER_HELLOS * hello.next_s), now)
                 if (until := known.until()) < known.look_at:
                     self._look(known, until)
                 return self._answer(hello.node, source, now) if hello.asks and not hello.is_answer else []

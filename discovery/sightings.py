@@ -96,6 +96,19 @@ class Known:
     def hosts(self) -> set[str]:
         return {sighting.host for sighting in self.sightings.values()}
 
+    def says(self, hello: Hello, source: Address, of: Sighting, lasts_s: float, now: float) -> None:
+        """It may say the same again, and will then be recognised by the same object."""
+        self.said, self.said_from, self.said_at, self.said_lasts_s = hello, source, of, lasts_s
+        self.heard_again(hello, source, now)
+
+    def heard_again(self, hello: Hello, source: Address, now: float) -> bool:
+        """As the neighbourhood says. Whoever decodes hellos keeps those that are repeated."""
+        if self.said is not hello or self.said_from != source or self.said_at is None:
+            return False
+        self.said_at.heard_at = self.last_heard = now
+        self.said_at.until = until = now + self.said_lasts_s
+        return until >= self.look_at and not hello.asks
+
     def stated(self, sighting: Sighting, now: float) -> None:
         """A place is new or says another pair than it did."""
         sighting.stated_at = now

@@ -71,7 +71,7 @@ class DiskConnection(Connection):
     def execute(self, sql: str, parameters: Any = (), /) -> Cursor:
         self.disk.operate()
         if sql.startswith("PRAGMA journal_mode"):
-            # A log beside the database would not be in a copy of it; SQLite keeps one for what it was copied to.
+            # A log beside it would not be in a copy of it; SQLite keeps one for what it was copied to.
             sql = "PRAGMA journal_mode = MEMORY"
         cursor = super().execute(sql, parameters)
         if self.remembers and sql.startswith(("PRAGMA synchronous", "COMMIT")):
