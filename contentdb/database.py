@@ -29,6 +29,7 @@ class Database:
         self._path = folder / FILE_NAME if folder is not None else None
         self._depth = 0
         self._owes_flush = False
+        self._is_full = False  # is `synchronous` FULL just now?
         self._rolled_back: list[Callable[[], None]] = []
         self._before_commit: list[Callable[[], None]] = []
         self.recent: deque[int] = deque(maxlen=MAX_RECENT)  # short ids of the last gains, without a gap
@@ -189,8 +190,9 @@ class Database:
     def _outermost(self, *, durable: bool) -> Iterator[None]:
         revision, gain_sum = getattr(self, "revision", 0), self.gain_sum
         try:
-            if durable:
-                self.connection.execute("PRAGMA synchronous = FULL")
+            if durable != self._is_full:  # saying so costs more than many a small transaction
+                self.connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
+                self._is_full = durable
             self.connection.execute("BEGIN IMMEDIATE")
             self._depth = 1
             yield
@@ -205,8 +207,6 @@ class Database:
             raise
         finally:
             self._depth = 0
-            if durable:
-                self.connection.execute("PRAGMA synchronous = NORMAL")
 
     def _roll_back(self, revision: int, gain_sum: int) -> None:
         if self.connection.in_transaction:

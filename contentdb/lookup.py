@@ -6,7 +6,9 @@ from typing import Any, NamedTuple, TypeAlias
 from contentdb.database import Database
 
 Identity: TypeAlias = tuple[int, int, str]  # keys of feed and author, id of the entry
-STEP = 50  # rows per query, always the same number, so that SQLite prepares each statement once
+# Rows per query: few different numbers, so that SQLite prepares each statement once, and one for single rows,
+# which would pay for all the empty places.
+SIZES = (1, 8, 50)
 
 
 class Existing(NamedTuple):
@@ -22,17 +24,24 @@ class Existing(NamedTuple):
     short_id: int
 
 
-_BY_IDENTITY = (
-    "SELECT e.feed, e.author, e.id, e.key, e.updated, e.version, e.state, e.own, e.pinned, e.bytes, "
+_BY_IDENTITY = {
+    size: "SELECT e.feed, e.author, e.id, e.key, e.updated, e.version, e.state, e.own, e.pinned, e.bytes, "
     "e.short_id "
-    f"FROM (VALUES {','.join(['(?,?,?)'] * STEP)}) v "
+    f"FROM (VALUES {','.join(['(?,?,?)'] * size)}) v "
     "CROSS JOIN entries e ON e.feed = v.column1 AND e.author = v.column2 AND e.id = v.column3"
-)
-_IDS = ",".join(f"?{number}" for number in range(1, STEP + 1))
-_SEEN = " UNION ALL ".join(
-    f"SELECT {number}, short_id FROM {table} WHERE short_id IN ({_IDS})"
-    for number, table in enumerate(("entries", "parked", "known_versions"))
-)
+    for size in SIZES
+}
+
+
+def _seen(size: int) -> str:
+    ids = ",".join(f"?{number}" for number in range(1, size + 1))
+    return " UNION ALL ".join(
+        f"SELECT {number}, short_id FROM {table} WHERE short_id IN ({ids})"
+        for number, table in enumerate(("entries", "parked", "known_versions"))
+    )
+
+
+_SEEN = {size: _seen(size) for size in SIZES}
 
 
 class Seen(NamedTuple):
@@ -47,7 +56,7 @@ def existing(database: Database, identities: Collection[Identity]) -> dict[Ident
     found = {}
     for part in parts(list(identities), (None, None, None)):
         parameters = [value for identity in part for value in identity]
-        for feed, author, entry_id, *rest in database.connection.execute(_BY_IDENTITY, parameters):
+        for feed, author, entry_id, *rest in database.connection.execute(_BY_IDENTITY[len(part)], parameters):
             found[feed, author, entry_id] = Existing(*rest)
     return found
 
@@ -55,13 +64,14 @@ def existing(database: Database, identities: Collection[Identity]) -> dict[Ident
 def seen(database: Database, short_ids: Collection[int]) -> Seen:
     found = Seen(set(), set(), set())
     for part in parts(list(short_ids), None):
-        for table, short_id in database.connection.execute(_SEEN, part):
+        for table, short_id in database.connection.execute(_SEEN[len(part)], part):
             found[table].add(short_id)
     return found
 
 
 def parts(values: Sequence[Any], filler: object) -> Iterator[list[Any]]:
-    """Lists of exactly STEP values; the last one is filled up."""
-    for start in range(0, len(values), STEP):
-        part = list(values[start : start + STEP])
-        yield part + [filler] * (STEP - len(part))
+    """Lists of as many values as one of SIZES says; the last one is filled up."""
+    for start in range(0, len(values), SIZES[-1]):
+        part = list(values[start : start + SIZES[-1]])
+        size = next(size for size in SIZES if size >= len(part))
+        yield part + [filler] * (size - len(part))

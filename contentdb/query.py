@@ -10,7 +10,7 @@ from typing import NamedTuple
 from contentdb.catalogue import Catalogue
 from contentdb.copies import SHOWN, SHOWN_TIMES, Copies
 from contentdb.database import Database
-from contentdb.lookup import STEP, parts
+from contentdb.lookup import SIZES, parts
 from contentdb.model import BUILT_IN_IDENTIFIERS, Signed
 from contentdb.names import AuthorKey, EntryId, EntryKey, FeedId
 from contentdb.selector import Selector
@@ -99,7 +99,10 @@ _READ = json.JSONDecoder().raw_decode  # what we wrote has no space around it, w
 _AS_ROW = partial(tuple.__new__, EntryRow)  # `_make` counts the columns each time
 # Where each built-in identifier stands in an EntryRow; other columns are no identifiers of the language.
 _POSITION = {name: EntryRow._fields.index(name) for name in BUILT_IN_IDENTIFIERS}
-_BY_KEYS = f"SELECT {_COLUMNS} {_FROM} WHERE e.state = 0 AND e.key IN ({','.join('?' * STEP)})"
+_BY_KEYS = {
+    size: f"SELECT {_COLUMNS} {_FROM} WHERE e.state = 0 AND e.key IN ({','.join('?' * size)})"
+    for size in SIZES
+}
 
 
 class Queries:
@@ -188,7 +191,7 @@ class Queries:
         """Those of these rows that are held, in the order in which they are asked for."""
         found: dict[int, EntryRow] = {}
         for part in parts(keys, None):
-            found.update((row.key, row) for row in self._rows(_BY_KEYS, part))
+            found.update((row.key, row) for row in self._rows(_BY_KEYS[len(part)], part))
         return [found[key] for key in keys if key in found]
 
     def by_key(self, key: EntryKey) -> EntryRow | None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from contentdb.database import Database
 from contentdb.errors import UsageError
-from contentdb.lookup import STEP, parts
+from contentdb.lookup import SIZES, parts
 from contentdb.names import FeedId, parse_feed_id
 from contentdb.selector import parse
 
@@ -14,9 +14,12 @@ _APP = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _FILES = re.compile(r"all|none|max=\d{1,15}")
 # A runaway app must not make every arrival expensive for the others.
 MAX_PER_APP = 10_000
-_DELIVERED = (
-    f"SELECT entry, version FROM deliveries WHERE subscription = ? AND entry IN ({','.join('?' * STEP)})"
-)
+_DELIVERED = {
+    size: "SELECT d.subscription, d.entry, d.version "
+    f"FROM (VALUES {','.join(['(?,?)'] * size)}) v "
+    "CROSS JOIN deliveries d ON d.subscription = v.column1 AND d.entry = v.column2"
+    for size in SIZES
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,12 +101,14 @@ class Subscriptions:
 
     # -- what was delivered
 
-    def delivered(self, subscription: int, entries: Sequence[int]) -> dict[int, bytes]:
-        """Which version of each of these rows the app has finished with, if any."""
+    def delivered(self, pairs: Sequence[tuple[int, int]]) -> dict[tuple[int, int], bytes]:
+        """Which version of the entry each of these (subscription, entry row) was given and is done with."""
         return {
-            entry: version
-            for part in parts(entries, None)
-            for entry, version in self._run.execute(_DELIVERED, (subscription, *part))
+            (subscription, entry): version
+            for part in parts(pairs, (None, None))
+            for subscription, entry, version in self._run.execute(
+                _DELIVERED[len(part)], [key for pair in part for key in pair]
+            )
         }
 
     def mark_delivered(self, subscription: int, marks: list[tuple[int, bytes]]) -> None:

@@ -103,12 +103,9 @@ class Delivery:
         return self._unmarked(found)
 
     def _unmarked(self, found: list[Due]) -> list[Due]:
-        rows = [due.entry.key for due in found]
-        marks = {
-            key: self._store.subscriptions.delivered(key, rows)
-            for key in dict.fromkeys(due.subscription.key for due in found)
-        }
-        return [due for due in found if marks[due.subscription.key].get(due.entry.key) != due.entry.version]
+        pairs = [(due.subscription.key, due.entry.key) for due in found]
+        marks = self._store.subscriptions.delivered(pairs)
+        return [due for pair, due in zip(pairs, found, strict=True) if marks.get(pair) != due.entry.version]
 
     def _due(self, stored: Stored, subscriptions: list[Subscription], at: int) -> Iterator[Due]:
         """The same for one entry, whether it was delivered before or not; another copy of it counts."""

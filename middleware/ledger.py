@@ -117,8 +117,8 @@ def _wish(
         return f"{name} does not want it: {reasons}"
     if subscription.max_age_s is not None and row.updated < at - subscription.max_age_s * 1000:
         return f"{name} does not want it: it is older than {subscription.max_age_s} s"
-    mark = store.subscriptions.delivered(subscription.key, [row.key]).get(row.key)
-    if mark == row.version:
+    place = (subscription.key, row.key)
+    if store.subscriptions.delivered([place]).get(place) == row.version:
         return f"{name} wants it, and its app has had it"
     wanted = [each for each in entry.enclosures if subscription.wants_file(each.length)]
     if not all(store.blobs.is_complete(each.root) for each in wanted):

@@ -46,7 +46,7 @@ QUESTIONS: list[Callable[[Store], object]] = [
     lambda store: store.entry(make_entry(ALICE, 5).key),
     lambda store: store.enclosures(1),
     lambda store: store.subscriptions.all(),
-    lambda store: store.subscriptions.delivered(1, [1]),
+    lambda store: store.subscriptions.delivered([(1, 1)]),
     lambda store: store.peers.all(),
     lambda store: store.peers.get(node(1)),
     lambda store: store.ledger.of("urn:example:entry:1"),

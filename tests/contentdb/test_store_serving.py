@@ -164,7 +164,7 @@ def test_a_mark_that_comes_too_late_hides_nothing_from_the_next_subscription(sto
     new = subscribe(store)
     store.subscriptions.mark_delivered(old.key, [(row.key, row.version)])
     assert new.key != old.key and undelivered(store, new) == [1]
-    assert store.subscriptions.delivered(old.key, [row.key]) == {}
+    assert store.subscriptions.delivered([(old.key, row.key)]) == {}
 
 
 def test_an_app_with_all_the_subscriptions_it_may_have_can_renew_one(
@@ -325,4 +325,5 @@ def test_marks_of_many_rows_are_looked_up_at_once(store: Store) -> None:
     rows = store.entries.since(OPEN_FEED, 0, 200, NOW)
     marks = [(row.key, row.version) for row in rows[::2]]
     store.subscriptions.mark_delivered(wanted.key, marks)
-    assert store.subscriptions.delivered(wanted.key, [row.key for row in rows]) == dict(marks)
+    pairs = [(wanted.key, row.key) for row in rows]
+    assert store.subscriptions.delivered(pairs) == {(wanted.key, key): version for key, version in marks}

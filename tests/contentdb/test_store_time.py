@@ -159,7 +159,9 @@ def test_delivery_marks_outlive_the_entry() -> None:
         store.subscriptions.mark_delivered(subscription.key, [(row.key, row.version)])
         store.maintain(NOW + DAY, 60)
         store.maintain(NOW + 2 * DAY, 2 * DAY_S)
-        assert store.subscriptions.delivered(subscription.key, [row.key]) == {row.key: row.version}
+        assert store.subscriptions.delivered([(subscription.key, row.key)]) == {
+            (subscription.key, row.key): row.version
+        }
 
 
 def test_housekeeping_keeps_the_newest_lines_of_the_ledger() -> None:
