@@ -37,12 +37,13 @@ _NO_NAME_START = re.compile(r"[\d.-]*")
 
 
 def escape_text(text: str) -> str:
-    return _IN_TEXT.sub(lambda found: _ESCAPES[found[0]], text)
+    # Most texts have nothing to escape, which is found out faster than they are copied.
+    return _IN_TEXT.sub(lambda found: _ESCAPES[found[0]], text) if _IN_TEXT.search(text) else text
 
 
 def escape_value(text: str) -> str:
     """For an attribute between double quotes; line ends and tabs survive as references."""
-    return _IN_VALUE.sub(lambda found: _ESCAPES[found[0]], text)
+    return _IN_VALUE.sub(lambda found: _ESCAPES[found[0]], text) if _IN_VALUE.search(text) else text
 
 
 def namespace_of(tag: str) -> str:

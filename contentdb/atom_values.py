@@ -2,6 +2,7 @@
 
 import re
 from datetime import date
+from functools import lru_cache
 
 EPOCH_DAY = date(1970, 1, 1).toordinal()
 DAY_MS = 86_400_000
@@ -75,6 +76,8 @@ def _ends_month(day_number: int) -> bool:
     return date.fromordinal(day_number % _CYCLE_DAYS + 1).day == 1
 
 
+# What is published together bears one time, and each entry two.
+@lru_cache(maxsize=64)
 def format_time(at_ms: int) -> str:
     """``2024-02-29T12:30:00.000Z``; ValueError outside the years 1 to 9999."""
     if not FIRST_MS <= at_ms <= LAST_MS:

@@ -150,8 +150,13 @@ def element(name: str, inside: str | None) -> str:
 
 def values(*, lang: str | None = None, base: str | None = None, **others: str | None) -> str:
     """Attributes in the order given, those of XML first; None leaves one out."""
-    named = {"xml:lang": lang, "xml:base": base, **others}
-    return "".join(f' {name}="{escape_value(value)}"' for name, value in named.items() if value is not None)
+    written = "" if lang is None else f' xml:lang="{escape_value(lang)}"'
+    if base is not None:
+        written += f' xml:base="{escape_value(base)}"'
+    for name, value in others.items():
+        if value is not None:
+            written += f' {name}="{escape_value(value)}"'
+    return written
 
 
 def time(at_ms: int | None) -> str | None:
