@@ -11,16 +11,20 @@ import secrets
 import shutil
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from urllib.parse import quote
 
 from contentdb.atom import enclosure_urn, write_feed
+from contentdb.blobs import Blobs
 from contentdb.errors import StoreError, UsageError
 from contentdb.foreign import FIRST_PAGE
 from contentdb.imports import Report as Report
 from contentdb.imports import import_feed as import_feed
-from contentdb.model import Enclosure, Link, Signed
+from contentdb.imports import import_steps as import_steps
+from contentdb.model import Enclosure, Feed, Link, Signed
 from contentdb.names import FeedId, Root
+from contentdb.steps import Steps, run_steps
 from contentdb.store import Store
 from contentdb.stored import stored_descriptor, stored_entry
 
@@ -33,11 +37,16 @@ _UNFINISHED = ".passerby-export-"
 
 def export_feed(store: Store, feed_id: FeedId, folder: Path, at: int) -> Report:
     """Write the feed into a new or empty folder; its first page appears only when all else is there."""
+    return run_steps(export_steps(store, feed_id, folder, at))
+
+
+def export_steps(store: Store, feed_id: FeedId, folder: Path, at: int) -> Steps[Report]:
+    """The same in steps, of which any thread may do those that copy and write."""
     descriptor = store.feeds.descriptor(feed_id)
     if descriptor is None:
         raise UsageError(f"the description of feed {feed_id} has not arrived yet; there is nothing to export")
     try:
-        report = _export(store, descriptor, folder.absolute(), at)
+        report = yield from _export(store, descriptor, folder.absolute(), at)
     except (OSError, ValueError) as error:
         if isinstance(error, UsageError):
             raise
@@ -47,7 +56,7 @@ def export_feed(store: Store, feed_id: FeedId, folder: Path, at: int) -> Report:
     return report
 
 
-def _export(store: Store, descriptor: Signed, folder: Path, at: int) -> Report:
+def _export(store: Store, descriptor: Signed, folder: Path, at: int) -> Steps[Report]:
     is_there = folder.is_dir()
     if folder.exists() and not (is_there and _is_empty(folder)):
         raise UsageError(f"{folder} is there already; name a new or an empty folder")
@@ -57,7 +66,7 @@ def _export(store: Store, descriptor: Signed, folder: Path, at: int) -> Report:
     unfinished = parent / (_UNFINISHED + secrets.token_hex(8))
     try:
         (unfinished / FILES).mkdir(parents=True)
-        report = _write_pages(store, descriptor, unfinished, at)
+        report = yield from _write_pages(store, descriptor, unfinished, at)
         if not is_there:
             unfinished.rename(folder)
             return report
@@ -73,34 +82,60 @@ def _is_empty(folder: Path) -> bool:
     return all(path.name.startswith(_UNFINISHED) for path in folder.iterdir())
 
 
-def _write_pages(store: Store, descriptor: Signed, folder: Path, at: int) -> Report:
+def _write_pages(store: Store, descriptor: Signed, folder: Path, at: int) -> Steps[Report]:
     feed = stored_descriptor(descriptor.data)
-    report = Report(feed.id)
-    # A link to a next page that stands in the description leads away from ours.
-    own_links = tuple(link for link in feed.links if link.rel != "next")
-    hrefs: dict[Root, str] = {}
+    writer = _Pages(store.blobs, feed, descriptor, folder)
     pages = _pages(store, feed.id, at)
     page: list[Signed] | None = next(pages, [])
-    number = 1
     while page is not None:
         following = next(pages, None)
+        yield partial(writer.write, page, is_last=following is None)
+        page = following
+    return writer.report
+
+
+class _Pages:
+    """Writes page after page, with the files that they name; it asks the blobs and no store."""
+
+    def __init__(self, blobs: Blobs, feed: Feed, descriptor: Signed, folder: Path) -> None:
+        self._blobs, self._descriptor, self._folder = blobs, descriptor, folder
+        # A link to a next page that stands in the description leads away from ours.
+        own_links = tuple(link for link in feed.links if link.rel != "next")
+        self._feed = replace(feed, links=own_links)
+        self._hrefs: dict[Root, str] = {}
+        self._number = 0
+        self.report = Report(feed.id)
+
+    def write(self, page: list[Signed], *, is_last: bool) -> None:
+        self._number += 1
         entries = [stored_entry(signed.data) for signed in page]
         for enclosure in (enclosure for entry in entries for enclosure in entry.enclosures):
-            _export_file(store, enclosure, folder / FILES, hrefs, report)
-        links = () if following is None else (Link(_page_name(number + 1), "next"),)
+            self._export_file(enclosure)
+        links = () if is_last else (Link(_page_name(self._number + 1), "next"),)
         data = write_feed(
-            replace(feed, links=own_links + links),
+            replace(self._feed, links=self._feed.links + links),
             entries,
             {entry.key: signed for entry, signed in zip(entries, page, strict=True)},
-            descriptor=descriptor,
-            href_of=lambda enclosure: hrefs[enclosure.root],
+            descriptor=self._descriptor,
+            href_of=lambda enclosure: self._hrefs[enclosure.root],
         )
-        (folder / _page_name(number)).write_bytes(data)
+        (self._folder / _page_name(self._number)).write_bytes(data)
         # A tombstone replaces the entry in other readers too, where it is an entry called "retracted".
-        report.retractions += sum(entry.retracted for entry in entries)
-        report.entries += sum(not entry.retracted for entry in entries)
-        page, number = following, number + 1
-    return report
+        self.report.retractions += sum(entry.retracted for entry in entries)
+        self.report.entries += sum(not entry.retracted for entry in entries)
+
+    def _export_file(self, file: Enclosure) -> None:
+        if file.root in self._hrefs:
+            return
+        if self._blobs.is_complete(file.root) and self._blobs.length(file.root) == file.length:
+            path = self._blobs.copy_out(file.root, self._folder / FILES, file.name)
+            self._hrefs[file.root] = f"{FILES}/{quote(path.name)}"
+            self.report.files += 1
+        else:
+            self._hrefs[file.root] = enclosure_urn(file)
+            self.report.add_problem(
+                f"file {file.name!r} has not been received in full; the export goes without it"
+            )
 
 
 def _page_name(number: int) -> str:
@@ -118,19 +153,3 @@ def _pages(store: Store, feed_id: FeedId, at: int) -> Iterator[list[Signed]]:
         size += len(signed.data)
     if page:
         yield page
-
-
-def _export_file(
-    store: Store, enclosure: Enclosure, folder: Path, hrefs: dict[Root, str], report: Report
-) -> None:
-    if enclosure.root in hrefs:
-        return
-    if store.blobs.is_complete(enclosure.root) and store.blobs.length(enclosure.root) == enclosure.length:
-        path = store.blobs.copy_out(enclosure.root, folder, enclosure.name)
-        hrefs[enclosure.root] = f"{FILES}/{quote(path.name)}"
-        report.files += 1
-    else:
-        hrefs[enclosure.root] = enclosure_urn(enclosure)
-        report.add_problem(
-            f"file {enclosure.name!r} has not been received in full; the export goes without it"
-        )

@@ -1,19 +1,22 @@
 """Takes feeds in from files: signed bytes as they are, foreign entries signed by whoever imports them."""
 
 import mimetypes
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 from contentdb.absolute import Resolver
 from contentdb.arrivals import Arrival, read_verified, verify_and_read
 from contentdb.atom import ENCLOSURE_PREFIX, read_signed_descriptor, signed_of, without_ours, write_entry
 from contentdb.blobs import safe_name
-from contentdb.errors import RemoteError, UsageError
+from contentdb.errors import RemoteError, StoreError, UsageError
 from contentdb.foreign import FeedFile, first_page, is_relative, source_of
 from contentdb.intake import Delivery, Fate, Outcome
 from contentdb.library import Library
 from contentdb.model import Enclosure, Entry, Link
-from contentdb.names import FeedId, fingerprint, parse_feed_id, parse_root
+from contentdb.names import FeedId, Root, fingerprint, parse_feed_id, parse_root
+from contentdb.steps import Steps, run_steps
 
 MAX_PROBLEMS = 50
 MAX_NAMES = 3  # of refused entries, in one sentence
@@ -56,13 +59,18 @@ class Report:
 
 def import_feed(library: Library, path: Path, at: int) -> Report:
     """Take in an exported folder, or any Atom or RSS file. Raises UsageError if it cannot be read at all."""
+    return run_steps(import_steps(library, path, at))
+
+
+def import_steps(library: Library, path: Path, at: int) -> Steps[Report]:
+    """The same in steps, of which any thread may do those that read documents and copy files."""
     report = Report()
     page: Path | None = first_page(path).absolute()
     seen: set[Path] = set()
     while page is not None:
         seen.add(page.resolve())
         try:
-            file = FeedFile.read(page, at)
+            file = yield partial(FeedFile.read, page, at)
         except UsageError as error:
             if len(seen) == 1:
                 raise
@@ -70,7 +78,7 @@ def import_feed(library: Library, path: Path, at: int) -> Report:
             break
         for problem in file.problems:
             report.add_problem(problem)
-        _Page(library, file, at, report).take_in()
+        yield from _Page(library, file, at, report).take_in()
         page = _next_page(file, seen, report)
     report.tell_refusals()
     return report
@@ -96,19 +104,27 @@ class _Page:
         self._library, self._file, self._at, self._report = library, file, at, report
         self._store = library.store
         self._resolver = Resolver(file.feed)
+        self._added: set[Root] = set()
 
-    def take_in(self) -> None:
+    def take_in(self) -> Steps[None]:
         feed = self._descriptor()
         self._report.feed = self._report.feed or feed
+        # Files that were unnamed before stay: they may be what is left of a lost database.
         before = set(self._store.blobs.roots())
-        with self._library.store_nothing_unnamed():
-            self._take_entries(feed)
-        self._report.files += sum(root not in before for root in self._store.blobs.roots())
+        try:
+            yield from self._take_entries(feed)
+        finally:
+            # Only ours: others may be publishing meanwhile, whose files nobody names yet either.
+            with suppress(StoreError):
+                self._store.drop_unnamed(sorted(self._added - before))
+        self._report.files += sum(self._store.blobs.is_complete(root) for root in self._added - before)
         if self._resolver.left_out:
             self._report.add_problem("relative references that lead nowhere from here were left out")
 
-    def _take_entries(self, feed: FeedId) -> None:
-        arrivals = [arrival for entry in self._file.entries for arrival in self._arrival(entry, feed)]
+    def _take_entries(self, feed: FeedId) -> Steps[None]:
+        arrivals: list[Arrival] = []
+        for entry in self._file.entries:
+            arrivals += yield from self._arrival(entry, feed)
         is_own = [arrival.signed.author == self._library.key for arrival in arrivals]
         own = [arrival for arrival, ours in zip(arrivals, is_own, strict=True) if ours]
         others = [arrival for arrival, ours in zip(arrivals, is_own, strict=True) if not ours]
@@ -150,12 +166,12 @@ class _Page:
 
     # -- entries
 
-    def _arrival(self, entry: Entry, feed: FeedId) -> list[Arrival]:
+    def _arrival(self, entry: Entry, feed: FeedId) -> Steps[list[Arrival]]:
         """The entry as it was signed, or signed by us if nobody did; nothing if we have it or it is wrong."""
         try:
             signed = signed_of(entry)
             if signed is None:
-                return self._sign(entry, feed)
+                return (yield from self._sign(entry, feed))
             (arrival,) = verify_and_read([signed])
             if arrival.entry is None:
                 self._report.refuse(entry.id, _PROBLEMS.get(arrival.problem, arrival.problem))
@@ -163,22 +179,23 @@ class _Page:
             if arrival.entry.feed != feed:
                 self._report.refuse(entry.id, "it was signed for another feed than the document's")
                 return []
-            self._add_signed_files(entry, arrival.entry)
+            yield from self._add_signed_files(entry, arrival.entry)
             return [arrival]
         except (RemoteError, UsageError) as error:
             self._report.refuse(entry.id, str(error))
             return []
 
-    def _add_signed_files(self, exported: Entry, signed: Entry) -> None:
+    def _add_signed_files(self, exported: Entry, signed: Entry) -> Steps[None]:
         wanted = {enclosure.root for enclosure in signed.enclosures}
-        for enclosure in self._add_files(exported).values():
+        added = yield from self._add_files(exported)
+        for enclosure in added.values():
             if enclosure.root not in wanted:
                 self._report.add_problem(
                     f"{signed.id}: file {enclosure.name!r} is not the one that was signed; left out"
                 )
 
-    def _sign(self, entry: Entry, feed: FeedId) -> list[Arrival]:
-        files = self._add_files(entry)
+    def _sign(self, entry: Entry, feed: FeedId) -> Steps[list[Arrival]]:
+        files = yield from self._add_files(entry)
         others = tuple(link for link in entry.links if not (link.rel == "enclosure" and link.href in files))
         if any(link.rel == "enclosure" and not is_relative(link.href) for link in others):
             self._report.add_problem("files on the web are not fetched; the entries keep links to them")
@@ -224,13 +241,15 @@ class _Page:
 
     # -- files
 
-    def _add_files(self, entry: Entry) -> dict[str, Enclosure]:
+    def _add_files(self, entry: Entry) -> Steps[dict[str, Enclosure]]:
         """Files that lie beside the document, by the reference the entry names them with."""
         found: dict[str, Enclosure] = {}
         for link in entry.links:
             if link.rel == "enclosure" and link.href not in found:
-                is_beside = is_relative(link.href)
-                enclosure = self._add_file(entry, link) if is_beside else self._stored_file(link)
+                if is_relative(link.href):
+                    enclosure = yield from self._add_file(entry, link)
+                else:
+                    enclosure = self._stored_file(link)
                 if enclosure is not None:
                     found[link.href] = enclosure
         return found
@@ -243,14 +262,15 @@ class _Page:
         is_here = blobs.is_complete(root) and blobs.length(root) == link.length
         return Enclosure(safe_name(link.title), link.type, blobs.length(root), root) if is_here else None
 
-    def _add_file(self, entry: Entry, link: Link) -> Enclosure | None:
+    def _add_file(self, entry: Entry, link: Link) -> Steps[Enclosure | None]:
         path = self._file.beside(link.href)
         if path is None:
             self._report.add_problem(f"{entry.id}: file {link.href!r} is not beside the feed; left out")
             return None
         try:
             self._store.ensure_room(path.stat().st_size)
-            root, length = self._store.blobs.add_file(path)
+            root, length = yield partial(self._store.blobs.add_file, path)
+            self._added.add(root)
         except (OSError, UsageError) as error:
             self._report.add_problem(f"{entry.id}: file {path.name!r} was left out: {error}")
             return None

@@ -5,31 +5,31 @@ could pile up is bounded: unfinished lines (`messages.Lines`), entries in flight
 waits to be sent, which the shell bounds by no longer reading from an app that does not read.
 """
 
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from contentdb.errors import RemoteError, StoreError, UsageError
-from contentdb.model import Enclosure
+from contentdb.steps import Steps
 from contentdb.subscriptions import check_app
-from middleware.api.calls import CALLS, run
+from middleware.api.calls import CALLS, begin
 from middleware.api.courier import Courier
 from middleware.api.discoveries import Discoveries
 from middleware.api.effects import ApiEffect, Hang, Send
 from middleware.api.home import Home
+from middleware.api.jobs import Asked, Jobs, refusal
 from middleware.api.messages import (
     API_VERSION,
     CallError,
     Code,
     MessageError,
     Request,
-    code_of,
     decode_request,
     encode_error,
     encode_result,
 )
 from middleware.api.parameters import Parameters
-from middleware.api.publications import Asked, Publications
+from middleware.api.publications import Publications
 from middleware.api.watching import Watching
 from middleware.effects import Deliver, Effect, EntryGained, FeedsDiscovered
 
@@ -51,7 +51,8 @@ class Apps:
         self._home = home
         self._apps: dict[int, App] = {}
         self._courier = Courier(home)
-        self._publications = Publications(home)
+        self._jobs = Jobs()
+        self._publications = Publications(home, self._jobs)
         self._discoveries = Discoveries(home)
         self._watching = Watching(home)
         self._calls = {name: (getattr(self, name), parameters) for name, parameters in OF_CONNECTIONS.items()}
@@ -79,7 +80,7 @@ class Apps:
         try:
             return self._answered(app, request)
         except (UsageError, StoreError, RemoteError, OSError) as error:
-            return _refusal(number, request, error)
+            return refusal(Asked(number, request.id), error)
 
     # -- requests
 
@@ -93,11 +94,17 @@ class Apps:
         try:
             result = self._result(app, request)
         except (UsageError, StoreError, RemoteError, OSError) as error:
-            return [*effects, *_refusal(app.number, request, error)]
+            return [*effects, *refusal(Asked(app.number, request.id), error)]
+        if isinstance(result, Generator):
+            return [
+                *effects,
+                *self._jobs.begin(Asked(app.number, request.id), self._long(app, request, result)),
+            ]
         if result is not None and request.id is not None:
             effects.append(Send(app.number, encode_result(request.id, result)))
         if request.method == "discover":
             effects += self._discoveries.as_it_is(result["id"])
+        self._renew()
         effects += self._revoked()
         if request.method == "watch":
             effects += self._watching.as_it_is(result["id"])
@@ -108,7 +115,7 @@ class Apps:
         if own is not None:
             call, parameters = own
             return call(app, request, **parameters.checked(request.params))
-        result = run(self._home, app.name, request.method, request.params)
+        result = begin(self._home, app.name, request.method, request.params)
         if request.method == "subscribe" and request.params.get("deliver", True):
             subscription = self._home.store.subscriptions.get(result["id"])
             self._courier.check_free(app.number, subscription)
@@ -116,10 +123,17 @@ class Apps:
         if request.method == "unsubscribe":
             for gone in result:
                 self._courier.detach(gone["id"])
+        return result
+
+    def _long(self, app: App, request: Request, steps: Steps[Any]) -> Steps[list[ApiEffect]]:
+        result = yield from steps
+        self._renew()
+        return [] if request.id is None else [Send(app.number, encode_result(request.id, result))]
+
+    def _renew(self) -> None:
         for feed in self._home.renewed_feeds:
             self._courier.renew(feed)
         self._home.renewed_feeds.clear()
-        return result
 
     def _revoked(self) -> list[ApiEffect]:
         gone, self._home.revoked = self._home.revoked, []
@@ -167,8 +181,12 @@ class Apps:
                     out += self._discoveries.found(descriptors, peer)
         return out
 
-    def files_copied(self, job: int, copied: tuple[Enclosure, ...] | Exception) -> list[ApiEffect]:
-        return self._publications.files_copied(job, copied)
+    def worked(self, job: int, result: Any) -> list[ApiEffect]:
+        """What came of a `Work`."""
+        return self._jobs.worked(job, result)
+
+    def close(self) -> None:
+        self._jobs.close()
 
     @property
     def has_work(self) -> bool:
@@ -191,13 +209,6 @@ class Apps:
         effects += self._courier.pull()
         self._courier.turn_ended()
         return effects
-
-
-def _refusal(number: int, request: Request, error: Exception) -> list[ApiEffect]:
-    if request.id is None:
-        return []
-    message = f"{error.filename or ''}: {error.strerror}" if isinstance(error, OSError) else str(error)
-    return [Send(number, encode_error(request.id, code_of(error), message))]
 
 
 # Calls that are about the connection they come by, and so have no place in a command without a node.

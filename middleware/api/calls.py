@@ -5,10 +5,11 @@
 Parameters and results are what JSON can say. A call checks all it is given; its errors are sentences.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from typing import Any
 
+from contentdb.steps import run_steps
 from middleware.api import checking, entries, feeds, interests, nodes, people
 from middleware.api.home import Home
 from middleware.api.messages import CallError, Code
@@ -71,5 +72,11 @@ def find_call(method: str) -> Call:
 
 def run(home: Home, app: str, method: str, params: dict[str, Any]) -> Any:
     """Do what a call says, for an app of this name; what comes back is JSON."""
+    result = begin(home, app, method, params)
+    return run_steps(result) if isinstance(result, Generator) else result
+
+
+def begin(home: Home, app: str, method: str, params: dict[str, Any]) -> Any:
+    """The same, but of a call that takes long what comes back are its steps (`contentdb.steps`)."""
     call = find_call(method)
     return call.run(home, app, **call.parameters.checked(params))

@@ -1,8 +1,8 @@
 """What the core of the local API wants done by its shell."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,11 +19,11 @@ class Hang:
 
 
 @dataclass(frozen=True, slots=True)
-class CopyFiles:
-    """Copy and hash these files on a worker (`Library.enclose`), and call `files_copied`."""
+class Work:
+    """Have a worker call this, which takes long, and pass what it returns or raises to `worked`."""
 
     job: int
-    files: tuple[Path, ...]
+    do: Callable[[], Any]
 
 
-ApiEffect: TypeAlias = Send | Hang | CopyFiles
+ApiEffect: TypeAlias = Send | Hang | Work

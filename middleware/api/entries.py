@@ -1,17 +1,20 @@
 """Calls about entries and their files."""
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from contentdb.attributes import MAX_TIME
+from contentdb.blobs import Blobs
 from contentdb.errors import UsageError
 from contentdb.feeds import FeedRow
 from contentdb.ledger import Event, Happening
 from contentdb.library import Draft, Published
-from contentdb.model import Content
+from contentdb.model import Content, Enclosure
 from contentdb.names import FeedId
 from contentdb.query import EntryRow, Selection
 from contentdb.selector import parse
+from contentdb.steps import Steps
 from middleware.api.documents import (
     Document,
     check_category,
@@ -130,23 +133,27 @@ def entry(
     feed: str | None = None,
     author: str | None = None,
     into: Path | None = None,
-) -> Document:
+) -> Document | Steps[Document]:
     """One entry in full; with `into`, copies of its files, whose paths then stand in the result."""
     row = find_entry(home.store, entry, feed=feed, author=author)
     document = full_document(home.store, row, home.store.entry_of_row(row.key))
-    if into is not None:
-        _copy_files(home, row, document, into)
+    return document if into is None else _copied_out(home, row, document, into)
+
+
+def _copied_out(home: Home, row: EntryRow, document: Document, folder: Path) -> Steps[Document]:
+    """Copies what is complete, and says where to in the document."""
+    named = zip(document["enclosures"], home.store.enclosures(row.key), strict=True)
+    complete = [(described, file) for described, file in named if described["path"] is not None]
+    paths = yield partial(_copy_out, home.store.blobs, folder, [file for _, file in complete])
+    for (described, _), path in zip(complete, paths, strict=True):
+        described["path"] = str(path)
     return document
 
 
-def _copy_files(home: Home, row: EntryRow, document: Document, folder: Path) -> None:
-    """Copies what is complete, and says where to in the document."""
-    enclosures = home.store.enclosures(row.key)
-    if enclosures:
+def _copy_out(blobs: Blobs, folder: Path, files: list[Enclosure]) -> list[Path]:
+    if files:
         folder.mkdir(parents=True, exist_ok=True)
-    for described, enclosure in zip(document["enclosures"], enclosures, strict=True):
-        if described["path"] is not None:
-            described["path"] = str(home.store.blobs.copy_out(enclosure.root, folder, enclosure.name))
+    return [blobs.copy_out(file.root, folder, file.name) for file in files]
 
 
 def pin(

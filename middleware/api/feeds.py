@@ -4,11 +4,12 @@ from pathlib import Path
 
 from contentdb.blobs import safe_name
 from contentdb.errors import UsageError
-from contentdb.exchange import Report, export_feed, import_feed
+from contentdb.exchange import Report, export_steps, import_steps
 from contentdb.identity import check_author_key
 from contentdb.library import FeedDraft
 from contentdb.names import AuthorKey, FeedId, owner_of
 from contentdb.selector import parse
+from contentdb.steps import Steps
 from middleware.api.documents import Document, check_category, feed_document, find_feed, shown_feeds
 from middleware.api.home import Home
 
@@ -83,19 +84,19 @@ def _changed(current: tuple[AuthorKey, ...], add: str | None, remove: str | None
 
 def export(
     home: Home, app: str, *, feed: str, into: Path | None = None, beside: Path | None = None
-) -> Document:
+) -> Steps[Document]:
     """Into a new or empty folder, or into one named after the feed in the folder `beside`."""
     row = find_feed(home.store, feed)
     if into is None and beside is None:
         raise UsageError("say where to: a new folder (into), or the folder to make one in (beside)")
     title = str(row.feed.title) if row.feed is not None else "feed"
     folder = into or (beside or Path()) / safe_name(title)
-    done = export_feed(home.store, row.id, folder, home.at())
+    done = yield from export_steps(home.store, row.id, folder, home.at())
     return _report_document(done, str(done.document))
 
 
-def import_(home: Home, app: str, *, file: Path) -> Document:
-    done = import_feed(home.library, file, home.at())
+def import_(home: Home, app: str, *, file: Path) -> Steps[Document]:
+    done = yield from import_steps(home.library, file, home.at())
     home.imported(FeedId(done.feed))
     return _report_document(done, str(file))
 

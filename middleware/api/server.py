@@ -6,12 +6,11 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
-from pathlib import Path
+from typing import Any
 
-from contentdb.model import Enclosure
 from middleware.api.apps import Apps
 from middleware.api.connection import Connection
-from middleware.api.effects import ApiEffect, CopyFiles, Hang, Send
+from middleware.api.effects import ApiEffect, Hang, Send, Work
 from middleware.api.home import Home
 from middleware.api.listening import Listening
 from middleware.effects import Effect
@@ -36,7 +35,7 @@ class ApiServer:
         self._busy: deque[Connection] = deque()  # with lines to serve, in turn
         self._is_turning = False
         self._ticking: asyncio.TimerHandle | None = None
-        self._workers = ThreadPoolExecutor(2, "copy")
+        self._workers = ThreadPoolExecutor(2, "work")
         self._loop.add_reader(listening.socket, self._accept)
 
     def close(self) -> None:
@@ -47,6 +46,7 @@ class ApiServer:
             connection.close()
         self._listening.close()
         self._workers.shutdown(wait=True, cancel_futures=True)
+        self._apps.close()
 
     def reported(self, effects: Iterable[Effect]) -> None:
         """The node has something for apps."""
@@ -134,8 +134,8 @@ class ApiServer:
                     outgoing.setdefault(number, []).append(data)
                 case Hang(number):
                     leaving.append(number)
-                case CopyFiles(job, files):
-                    self._copy(job, files)
+                case Work(job, do):
+                    self._work(job, do)
         for number, pieces in outgoing.items():
             if number in self._connections:
                 self._connections[number].send(b"".join(pieces))
@@ -143,24 +143,27 @@ class ApiServer:
             if number in self._connections:
                 self._connections[number].hang_up()
 
-    # -- files
+    # -- what takes long
 
-    def _copy(self, job: int, files: tuple[Path, ...]) -> None:
-        future = self._workers.submit(self._home.library.enclose, files)
+    def _work(self, job: int, do: Callable[[], Any]) -> None:
+        future = self._workers.submit(do)
 
-        def copied(done: "Future[tuple[Enclosure, ...]]") -> None:
-            if not done.cancelled():
-                self._loop.call_soon_threadsafe(self._copied, job, _result_of(done))
+        def done(finished: "Future[Any]") -> None:
+            if not finished.cancelled():
+                self._loop.call_soon_threadsafe(self._worked, job, _result_of(finished))
 
-        future.add_done_callback(copied)
+        future.add_done_callback(done)
 
-    def _copied(self, job: int, copied: tuple[Enclosure, ...] | Exception) -> None:
-        self._perform(self._apps.files_copied(job, copied))
+    def _worked(self, job: int, result: Any) -> None:
+        self._perform(self._apps.worked(job, result))
+        node_effects = self._home.take_effects()
+        if node_effects:
+            self._tell_node(node_effects)
         self._turn_soon()
 
 
-def _result_of(done: "Future[tuple[Enclosure, ...]]") -> tuple[Enclosure, ...] | Exception:
-    error = done.exception()
+def _result_of(finished: "Future[Any]") -> Any:
+    error = finished.exception()
     if error is not None and not isinstance(error, Exception):
         raise error
-    return error or done.result()
+    return error or finished.result()

@@ -98,7 +98,8 @@ def test_a_file_that_cannot_be_read_is_named(app: RawApp, feed: str, tmp_path: P
 def test_calls_that_look_answer_what_a_node_knows(app: RawApp, feed: str) -> None:
     status = app.call("status")
     assert list(status) == [
-        "node_id", "epoch", "revision", "feeds", "entries", "neighbours", "sessions", "storage", "dashboard"
+        "node_id", "epoch", "revision", "feeds", "entries", "neighbours", "sessions", "storage", "dashboard",
+        "metrics_token",
     ]  # fmt: skip
     assert (status["feeds"], status["neighbours"], app.call("neighbours")) == (1, 0, [])
     assert app.call("sessions") == app.call("transfers") == app.call("blocked") == []
