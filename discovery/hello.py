@@ -24,6 +24,15 @@ _EPOCH = re.compile(r"[0-9a-f]{16}")
 _NUMBER = re.compile(r"0|[1-9][0-9]{0,18}")
 _SECONDS = re.compile(r"(?:0|[1-9][0-9]{0,3})(?:\.[0-9]{1,3})?")
 _WORD = re.compile(r"[a-z0-9-]{1,16}")
+_GAINS = re.compile(r"(?:[0-9a-f]{16})*")
+# A hello as `encode_hello` writes it, as nearly all come. What differs in one byte is parsed as XML.
+_WRITTEN = re.compile(
+    r'<message xmlns="urn:passerby:1" version="1"><node-id>([0-9a-f]{40})</node-id>'
+    r'<hello port="(0|[1-9][0-9]{0,4})" epoch="([0-9a-f]{16})" revision="(0|[1-9][0-9]{0,18})"'
+    r' next_s="((?:0|[1-9][0-9]{0,3})(?:\.[0-9]{1,3})?)"(?: can="([a-z0-9 -]+)")?'
+    r'(?: gained="((?:[0-9a-f]{16})+)")?(?: sum="([0-9a-f]{16})")?( ask="true")?( answer="true")?'
+    r"/></message>"
+)
 
 _COMPACT_KIND = 0x51
 _CHECK_PREFIX = b"passerby epoch v1\0"
@@ -72,7 +81,7 @@ class Hello:
             raise UsageError(f"a hello tells at most {MAX_GAINED} gains, and no more than there were")
         if self.sum and _EPOCH.fullmatch(self.sum) is None:
             raise UsageError(f"a sum is 16 hexadecimal digits in lower case; got {self.sum!r:.40}")
-        if any(_EPOCH.fullmatch(gain) is None for gain in self.gained):
+        if any(len(gain) != 16 for gain in self.gained) or not _GAINS.fullmatch("".join(self.gained)):
             raise UsageError(f"a gain is 16 hexadecimal digits in lower case; got {self.gained!r:.80}")
 
     @property
@@ -124,6 +133,34 @@ def decode_hello(datagram: bytes) -> Hello:
     """The hello in a datagram; RemoteError for anything that is not one of version 1."""
     if len(datagram) > MAX_HELLO_BYTES:
         raise RemoteError(f"a hello has {len(datagram)} bytes; at most {MAX_HELLO_BYTES} are allowed")
+    written = _WRITTEN.fullmatch(datagram.decode("latin-1"))
+    return decode_xml_hello(datagram) if written is None else _read_written(*written.groups())
+
+
+def _read_written(
+    node: str,
+    port: str,
+    epoch: str,
+    revision: str,
+    next_s: str,
+    can: str | None,
+    gained: str | None,
+    sum: str | None,
+    ask: str | None,
+    answer: str | None,
+) -> Hello:
+    words = () if can is None else tuple(can.split(" "))
+    try:
+        return Hello(
+            NodeId(node), int(port), epoch, int(revision), float(next_s), words,
+            answer is not None, _gained(gained), ask is not None, sum or "",
+        )  # fmt: skip
+    except UsageError as error:
+        raise RemoteError(str(error)) from None
+
+
+def decode_xml_hello(datagram: bytes) -> Hello:
+    """The general way, which every hello can take."""
     if not datagram.startswith(b"<") or datagram.startswith(b"<?"):
         raise RemoteError("a hello must begin with an element; this is of another kind")
     try:

@@ -1,14 +1,14 @@
 """Messages to XML headers and back (docs/protocol/solicitation-v1.md, section 3).
 
 Writing is filling in templates: what may stand in a message needs escaping in three places only, feed id,
-entry id and selector. Reading goes through the guard of all XML from outside. Headers that come with every
-few chunks are recognised by an expression first; what it does not match in every byte takes the general way.
+entry id and selector. Reading goes through the guard of all XML from outside; but the commonest headers are
+recognised by `xmlplain` first.
 """
 
 import re
 
 from contentdb.errors import RemoteError, UsageError
-from contentdb.names import NodeId, Root, parse_node_id
+from contentdb.names import parse_node_id
 from contentdb.xmlguard import Element, Library, Limits, XmlError, parse_xml
 from transport.messages import (
     MAX_HEADER_BYTES,
@@ -40,21 +40,13 @@ from transport.messages import (
     UnknownRequest,
 )
 from transport.xmlfields import children, flag, number, read_answer, read_ask, read_epoch, required, token
+from transport.xmlplain import NAMESPACE, OPEN, read_plain
 
-NAMESPACE = "urn:passerby:1"
 LIMITS = Limits(size_bytes=MAX_HEADER_BYTES, elements=64)
 
-_OPEN = f'<message xmlns="{NAMESPACE}"><node-id>'
 _ESCAPES = {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "\t": "&#9;", "\n": "&#10;", "\r": "&#13;"}
 _ESCAPED = re.compile('[&<>"\t\n\r]')
 _NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-
-_NUMBER = r"([1-9][0-9]{0,17})"  # a digit less than allowed, so that what it matches needs no further check
-_CHUNKS = re.compile(
-    f'{_OPEN}([0-9a-f]{{40}})</node-id><(?:request id="{_NUMBER}"|reply to="{_NUMBER}"( more="true")?)>'
-    f'<chunks root="([0-9a-f]{{64}})" first="{_NUMBER}" last="{_NUMBER}"/>'
-    f"</(request|reply)></message>".encode()
-)
 
 
 # -- writing
@@ -62,7 +54,7 @@ _CHUNKS = re.compile(
 
 def encode_message(envelope: Envelope) -> bytes:
     """The header of a message. Raises UsageError if it does not fit, or XML cannot carry its selector."""
-    header = f"{_OPEN}{envelope.node}</node-id>{_message(envelope.message)}</message>".encode()
+    header = f"{OPEN}{envelope.node}</node-id>{_message(envelope.message)}</message>".encode()
     if len(header) > MAX_HEADER_BYTES:
         raise UsageError(
             f"this message has a header of {len(header)} bytes, at most {MAX_HEADER_BYTES} are allowed; "
@@ -165,9 +157,11 @@ def _flag(name: str, value: bool) -> str:
 
 def decode_message(header: bytes, *, library: Library | None = None) -> Envelope:
     """Read a header. Raises RemoteError for anything that the specification forbids."""
-    envelope = _decode_chunks(header)
-    if envelope is not None:
-        return envelope
+    return read_plain(header) or decode_xml(header, library=library)
+
+
+def decode_xml(header: bytes, *, library: Library | None = None) -> Envelope:
+    """The general way, which every header can take."""
     if header[:1] != b"<" or header[:2] == b"<?":
         raise RemoteError(f"a header is one element without a declaration; got {header[:40]!r}")
     try:
@@ -178,21 +172,6 @@ def decode_message(header: bytes, *, library: Library | None = None) -> Envelope
         return _read_envelope(root)
     except UsageError as error:  # an id of the wrong form; the parsers of names serve our callers too
         raise RemoteError(str(error)) from None
-
-
-def _decode_chunks(header: bytes) -> Envelope | None:
-    """What passes with every few chunks, if it is written as we write it; else None."""
-    match = _CHUNKS.fullmatch(header)
-    if match is None:
-        return None
-    node, asked, answered, more, root, first, last, closed = match.groups()
-    begin, end = int(first), int(last)
-    if begin > end or (closed == b"request") is (asked is None):
-        return None
-    sender, of = NodeId(node.decode()), Root(root.decode())
-    if asked is not None:
-        return Envelope(sender, Request(int(asked), ChunksRequest(of, begin, end)))
-    return Envelope(sender, Reply(int(answered), ChunksReply(of, begin, end), more is not None))
 
 
 def _read_envelope(root: Element) -> Envelope:

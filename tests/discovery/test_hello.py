@@ -21,6 +21,7 @@ from discovery.hello import (
     compact,
     decode_compact_hello,
     decode_hello,
+    decode_xml_hello,
     encode_compact_hello,
     encode_hello,
     telling,
@@ -128,6 +129,29 @@ def test_a_mutated_hello_is_a_hello_or_refused(hello: Hello, changes: list[tuple
     except RemoteError:
         return
     assert decode_hello(encode_hello(decoded)) == decoded
+
+
+def as_xml(datagram: bytes) -> Hello | None:
+    with contextlib.suppress(RemoteError):
+        return decode_xml_hello(datagram)
+    return None
+
+
+@given(hellos, gains, st.data())
+def test_a_hello_as_we_write_it_means_what_it_does_as_xml_changed_or_not(
+    hello: Hello, gained: tuple[str, ...], data: st.DataObject
+) -> None:
+    datagram = bytearray(encode_hello(telling(hello, gained)))
+    assert decode_hello(bytes(datagram)) == as_xml(bytes(datagram)) == telling(hello, gained)
+    at = data.draw(st.integers(0, len(datagram) - 1))
+    end = min(len(datagram), at + data.draw(st.integers(0, 3)))
+    datagram[at:end] = data.draw(st.sampled_from([*b'0123456789abcdef<>"&:. =/']).map(lambda c: bytes([c])))
+    try:
+        decoded = decode_hello(bytes(datagram))
+    except RemoteError:
+        assert as_xml(bytes(datagram)) is None or len(datagram) > MAX_HELLO_BYTES
+    else:
+        assert decoded == as_xml(bytes(datagram))
 
 
 PIECES = [
