@@ -169,7 +169,7 @@ def test_the_manual_shows_every_command_at_work() -> None:
     for name, section in sections_of_the_manual().items():
         shown = [step.command for step in steps(section)]
         pattern = re.compile(rf"{re.escape(FRONT_DOOR)} (--home \S+ )?{name}( |$)")
-        # `up` runs until it is stopped; tests of its own run it.
-        assert name in ("bench", "up") or any(pattern.search(command) for command in shown), (
+        # `up` and `watch` run until they are stopped; tests of their own run them.
+        assert name in ("bench", "up", "watch") or any(pattern.search(command) for command in shown), (
             f"{name} has no example"
         )

@@ -9,6 +9,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "discover": ("passerby discover", "passerby discover \"title LIKE '%music%'\" --for 60"),
     "logbook": ("passerby logbook --limit 20", "passerby logbook --follow --json"),
     "token": ("passerby token jukebox", "passerby token jukebox --revoke"),
+    "watch": ("passerby watch", "passerby watch --json"),
     "demo": ("passerby demo", "passerby demo --slow"),
     "feed create": (
         'passerby feed create "Street music" --category music',

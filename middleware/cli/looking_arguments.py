@@ -37,6 +37,7 @@ def looking_commands(verbs: "Verbs") -> None:
     )
     token.add_argument("app", nargs="?", metavar="APP", help="its name, as it connects by")
     token.add_argument("--revoke", action="store_true", help="no longer let it in")
+    command(verbs, "watch", "watch:watch", "show live who is near, what is on its way and what arrives")
     demo = command(verbs, "demo", "demo:demo", "show with three nodes on this machine how content travels")
     demo.add_argument("--slow", action="store_true", help="pause after each step, and show the dashboards")
 

@@ -58,10 +58,10 @@ def neighbours(desk: Desk, options: argparse.Namespace) -> int:
 
 def _row(neighbour: dict[str, Any], now: int) -> tuple[str, str, str, str]:
     node = neighbour["node_id"]
-    return fingerprint(node)[:9], _span(now - neighbour["since"]), neighbour["address"] or "-", node
+    return fingerprint(node)[:9], span(now - neighbour["since"]), neighbour["address"] or "-", node
 
 
-def _span(milliseconds: int) -> str:
+def span(milliseconds: int) -> str:
     seconds = max(0, milliseconds // 1000)
     if seconds < 120:
         return f"{seconds} s"
