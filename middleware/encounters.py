@@ -164,6 +164,7 @@ class Encounters:
         try:
             effects = self._perform(session, work(), now, at)
         except RemoteError as error:
+            session.is_false = session.stream.is_intact
             return self._cut(session, f"broken: {error}", now, at)
         if self.sessions.get(session.number) is not None:
             effects.append(Wake(session.number))
@@ -184,17 +185,7 @@ class Encounters:
         remember(self._store, session, at, waiting_for=self._wishes.waiting_for)
         if session.is_given:
             self._outreach.dial_ended(session.address, now)
-        if session.claimed is not None:
-            self._sync.session_ended(
-                session.claimed,
-                session.address,
-                is_proved=session.stream.peer == session.claimed,
-                is_whole=session.is_whole,
-                has_gained=fact.entries > 0 or fact.chunks > 0,
-                retry_s=session.retry_s,
-                now=now,
-                asked_for=session.asked_for,
-            )
+        session.tell(self._sync, fact, now)
 
     # -- what is said in them
 

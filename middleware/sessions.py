@@ -7,6 +7,7 @@ from typing import TypeAlias
 from contentdb.names import Address, NodeId, Root
 from middleware.config import SessionSettings
 from middleware.logbook import SessionEnded
+from middleware.sync import Synchroniser
 from transport.messages import Reject
 from transport.solicitation.feedtalk import Want
 from transport.solicitation.streams import ClientStream, ServerStream
@@ -39,6 +40,7 @@ class Session:
     retry_s: float | None = None
     is_given: bool = False  # dialled because the owner gave the address, without knowing who is there
     is_whole: bool = False
+    is_false: bool = False  # the peer itself said what is not true or not allowed
     is_leaving: bool = False  # it was told to go, and may read what is on its way
     verifying: int = 0
     subscriptions: int = 0  # the newest that a client has asked for
@@ -71,6 +73,21 @@ class Session:
         tally = stream.tally
         moved = {name: getattr(tally, name) for name in TALLIED}
         return replace(fact, useful_bytes=tally.entry_bytes + tally.chunk_bytes, **moved)
+
+    def tell(self, sync: Synchroniser, fact: SessionEnded, now: float) -> None:
+        """How it went, for who decides whom to dial; only of sessions that it asked for."""
+        if self.claimed is not None:
+            sync.session_ended(
+                self.claimed,
+                self.address,
+                is_proved=self.stream.peer == self.claimed,
+                is_whole=self.is_whole,
+                is_false=self.is_false,
+                has_gained=fact.entries > 0 or fact.chunks > 0,
+                retry_s=self.retry_s,
+                now=now,
+                asked_for=self.asked_for,
+            )
 
 
 class Sessions:

@@ -10,7 +10,6 @@ remembered until then: a later one that promises nothing does not call the dial 
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from enum import StrEnum
 from random import Random
 
 from contentdb.names import Address, NodeId
@@ -18,6 +17,7 @@ from discovery.hello import Claim
 from discovery.sightings import UNKNOWN
 from middleware.backoff import FIRST_BACKOFF_S, MAX_BACKOFF_S, Backoff
 from middleware.coverage import Coverage
+from middleware.sights import MAX_COUNTED, Reason, Sight
 
 # A revision that twenty neighbours see at once must not bring twenty dials at once.
 CROWD_WAIT_S = 0.02
@@ -30,35 +30,11 @@ MAX_VAIN_S = 30.0
 HOPE_S, LOOK_S = 1.0, 0.1
 
 
-class Reason(StrEnum):
-    NEW = "new content"
-    SUBSCRIPTION = "new subscription"
-    DOWNLOAD = "unfinished download"
-    DISCOVERY = "discovery"
-
-
 @dataclass(frozen=True, slots=True)
 class Dial:
     node: NodeId
     address: Address
     reason: Reason
-
-
-@dataclass(slots=True)
-class Sight:
-    """A neighbour as its hellos show it, and how it went with it."""
-
-    addresses: tuple[Address, ...]
-    claim: Claim
-    due: float | None = None  # when to dial; None: nothing to gain
-    hoped_until: float = 0.0  # until then somebody else may bring it first
-    promised: Claim | None = None  # what made us want to dial
-    reason: Reason = Reason.NEW
-    failures: int = 0
-    vain: int = 0  # sessions in a row that a claim caused and that found its pair unchanged
-    before: tuple[str | None, int | None] = (None, None)  # its pair as we knew it when we dialled
-    not_before: float = 0.0
-    lacks: tuple[Claim, int] | None = None  # its claim and our downloads when it had nothing for them
 
 
 @dataclass(slots=True)
@@ -137,6 +113,7 @@ class Synchroniser:
         *,
         is_whole: bool,
         is_proved: bool = True,
+        is_false: bool = False,
         has_gained: bool = False,
         retry_s: float | None = None,
         now: float,
@@ -144,8 +121,8 @@ class Synchroniser:
     ) -> None:
         """Over, for better or worse. `retry_s` is what a peer that rejected us asked for, within reason.
 
-        `is_proved`: the right node answered there. `asked_for` is the version of our downloads when the last
-        question was asked; now if not given.
+        `is_proved`: the right node answered there. `is_false`: and said what is not true or not allowed.
+        `asked_for` is the version of our downloads when the last question was asked; now if not given.
         """
         promised = self._in_session.pop(node, None)
         self._next_due = None
@@ -161,13 +138,11 @@ class Synchroniser:
             sight.failures, sight.lacks = 0, (sight.claim, version)
             self._discovered[node] = self._asking.pop(node, (0, sight.claim))
             is_vain = sight.reason is Reason.NEW and not has_gained and self._is_idle(node, sight, promised)
-            sight.vain = min(sight.vain + 1, 16) if is_vain else 0
+            sight.vain = min(sight.vain + 1, MAX_COUNTED) if is_vain else 0
             sight.not_before = now + min(LEAST_BETWEEN_S * 2**sight.vain, MAX_VAIN_S)
         elif is_proved:
-            # A link that breaks again and again, but brings something each time, is worth the next try.
-            sight.failures = 1 if has_gained else sight.failures + 1
-            backoff = min(FIRST_BACKOFF_S * 2 ** (sight.failures - 1), MAX_BACKOFF_S)
-            wait_s = backoff if retry_s is None else min(max(retry_s, FIRST_BACKOFF_S), MAX_BACKOFF_S)
+            rest_s = sight.failed(has_gained=has_gained, is_false=is_false)
+            wait_s = rest_s if retry_s is None else min(max(retry_s, FIRST_BACKOFF_S), MAX_BACKOFF_S)
             sight.not_before = now + wait_s * self._rng.uniform(1.0, 1.2)
         self._consider(node, sight, now)
 

@@ -62,6 +62,11 @@ class Channel:
         """The end that accepted the stream."""
         return cls(secret, entropy, is_client=False)
 
+    @property
+    def is_broken(self) -> bool:
+        """Did something come that the peer's key did not seal, or no record at all?"""
+        return self._is_broken
+
     def start(self) -> bytes:
         """Return what is to be sent as soon as the stream is open: nothing if we are the server."""
         return self._write_handshake() if self._handshake.is_our_turn else b""

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 # As a server: what somebody who dialled us meets.
 SERVERS = (
     "mute", "loris", "silent", "busy", "rubbish", "wrong bytes", "wrong name", "wrong answer",
-    "endless parts", "endless pages", "empty", "boast", "short", "replay",
+    "endless parts", "endless pages", "empty", "boast", "short", "replay", "wrong chunks", "bad apple",
 )  # fmt: skip
 # As a client: what somebody whom we dialled meets.
 CLIENTS = ("mute", "silent", "rubbish", "flood", "replay", "wrong name", "hog", "false end", "wrong ids")
@@ -219,6 +219,9 @@ class Part:
             case "wrong bytes" if content:
                 at = rng.randrange(len(content))
                 return reply, content[:at] + bytes([content[at] ^ 1 << rng.randrange(8)]) + content[at + 1 :]
+            case "wrong chunks" | "bad apple" if isinstance(reply.answer, ChunksReply):
+                is_wrong = self.lie == "wrong chunks" or rng.random() < 0.1
+                return reply, bytes([content[0] ^ is_wrong]) + content[1:]
             case "wrong answer":
                 other = rng.choice((
                     ChunksReply(Root("ab" * 32), 1, 1), HashesReply(Root("ab" * 32), 1, 1, ((1, HUGE),)),

@@ -10,7 +10,8 @@ from contentdb.peers import Doubt, Peer
 from discovery.hello import Claim
 from middleware.backoff import FIRST_BACKOFF_S
 from middleware.coverage import MAX_SHARED, SPARE, Coverage
-from middleware.sync import HOPE_S, MAX_CROWD_WAIT_S, MAX_VAIN_S, Interest, Reason, Synchroniser
+from middleware.sights import Reason
+from middleware.sync import HOPE_S, MAX_CROWD_WAIT_S, MAX_VAIN_S, Interest, Synchroniser
 
 ANN, BEN = NodeId("a" * 40), NodeId("b" * 40)
 EPOCH = "e" * 16
@@ -286,6 +287,31 @@ def test_a_peer_that_says_when_to_come_back_is_left_alone_until_then() -> None:
     sync.dials(0.0)
     sync.session_ended(ANN, HOST[0], is_whole=False, retry_s=20, now=1.0)
     assert reasons(sync, 20.9) == [] and reasons(sync, 26.0) == [Reason.NEW]
+
+
+def test_who_is_always_busy_is_asked_again_for_ever() -> None:
+    sync, now = interested(), 0.0
+    sync.neighbour_seen(ANN, HOST, PAIR, now)
+    for _ in range(2_000):
+        now = sync.next_timer()
+        assert len(sync.dials(now)) == 1
+        sync.session_ended(ANN, HOST[0], is_whole=False, retry_s=1, now=now)
+    assert sync.next_timer() - now <= 1.2
+
+
+def test_each_falsehood_doubles_the_rest_though_it_brought_something_and_went_well_between() -> None:
+    sync, now, waits = interested(), 0.0, []
+    sync.neighbour_seen(ANN, HOST, PAIR, now)
+    for number in range(4):
+        now = sync.next_timer()
+        sync.dials(now)
+        sync.session_ended(ANN, HOST[0], is_whole=False, is_false=True, has_gained=True, now=now)
+        waits.append(sync.next_timer() - now)
+        now = sync.next_timer()
+        sync.dials(now)
+        sync.session_ended(ANN, HOST[0], is_whole=True, has_gained=True, now=now)
+        sync.neighbour_seen(ANN, HOST, Claim("e", 10 + number), now)
+    assert all(2**number <= wait <= 1.2 * 2**number for number, wait in enumerate(waits)), waits
 
 
 def test_no_more_sessions_than_allowed_at_once() -> None:

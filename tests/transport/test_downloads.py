@@ -131,6 +131,27 @@ def test_from_three_sources_on_the_rarest_chunk_is_asked_for_first() -> None:
     assert downloads.next_ask(ANN) == ChunksRequest(root, 5, 5)
 
 
+def test_the_rarest_chunk_comes_first_also_where_it_follows_upon_common_ones() -> None:
+    has, root, data = file_of(40)
+    downloads, _ = wanting(root, data, ANN, BEN, CAT)
+    answer_hashes(downloads, has, ANN, 40)  # the author has all
+    downloads.heard(BEN, root, ((1, 20), (31, 35)))
+    downloads.heard(CAT, root, ((1, 18),))
+    asked = [downloads.next_ask(ANN) for _ in range(4)]
+    assert asked == [ChunksRequest(root, *run) for run in ((21, 28), (29, 30), (36, 40), (19, 20))]
+    assert downloads.next_ask(CAT) == ChunksRequest(root, 1, CHUNKS_A_REQUEST)
+
+
+def test_from_one_source_chunks_come_in_order_whatever_others_without_them_are_there() -> None:
+    has, root, data = file_of(20)
+    downloads, _ = wanting(root, data, ANN, BEN, CAT)
+    answer_hashes(downloads, has, ANN, 20)
+    for peer in (BEN, CAT):
+        downloads.heard(peer, root, ())
+    asked = [downloads.next_ask(ANN) for _ in range(3)]
+    assert asked == [ChunksRequest(root, *run) for run in ((1, 8), (9, 16), (17, 20))]
+
+
 def test_wrong_hashes_and_wrong_chunks_are_refused_and_asked_for_elsewhere() -> None:
     has, root, data = file_of(4)
     downloads, blobs = wanting(root, data, ANN, BEN)

@@ -6,7 +6,7 @@ restart, or with another neighbour, it goes on where it stopped.
 """
 
 from bisect import bisect_left, insort
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from contentdb.blobs import Blobs
@@ -14,7 +14,7 @@ from contentdb.chunking import MAX_RANGE_HASHES, verify_range
 from contentdb.errors import RemoteError
 from contentdb.names import NodeId, Root
 from transport.messages import ChunksRequest, HashesRequest
-from transport.solicitation.runs import Runs
+from transport.solicitation.runs import Runs, cut
 
 # A request for so many chunks is small against what it brings, and little is asked twice after a cut.
 CHUNKS_A_REQUEST = 8
@@ -153,18 +153,24 @@ class Downloads:
     def _chunks(self, wanted: Wanted, peer: NodeId) -> ChunksRequest | None:
         have = self._have[peer].get(wanted.root)
         runs: Iterator[tuple[int, int]] = iter(wanted.chunks) if have is None else wanted.chunks.common(have)
-        if len(self._have) >= RAREST_FIRST_FROM:
-            run = min(runs, key=lambda run: (self._sources_of(wanted.root, run[0]), run[0]), default=None)
-        else:
-            run = next(runs, None)
+        is_rarest_first = len(self._have) >= RAREST_FIRST_FROM
+        run = self._rarest(wanted.root, runs) if is_rarest_first else next(runs, None)
         if run is None:
             return None
         ask = ChunksRequest(wanted.root, run[0], min(run[1], run[0] + CHUNKS_A_REQUEST - 1))
         wanted.chunks.remove(ask.first, ask.last)
         return ask
 
-    def _sources_of(self, root: Root, chunk: int) -> int:
-        return sum(root in have and chunk in have[root] for have in self._have.values())
+    def _rarest(self, root: Root, runs: Iterable[tuple[int, int]]) -> tuple[int, int] | None:
+        """The first of those chunks that fewest have, up to where others have more or fewer of them."""
+        told = [have[root] for have in self._have.values() if root in have]
+        rarest, fewest = None, len(told) + 1
+        for run in runs:
+            for first, last in cut(run, told):
+                count = sum(first in have for have in told)
+                if count < fewest:
+                    rarest, fewest = (first, last), count
+        return rarest
 
     def _release(self, ask: HashesRequest | ChunksRequest) -> None:
         wanted = self._wanted.get(ask.root)

@@ -68,3 +68,20 @@ class Runs:
                 one = next(mine, None)
             else:
                 two = next(theirs, None)
+
+    def edges_within(self, first: int, last: int) -> Iterator[int]:
+        """Where a run begins, or the number behind its last, after `first` and up to `last`."""
+        for numbers, behind in ((self._firsts, 0), (self._lasts, 1)):
+            start, stop = bisect_right(numbers, first - behind), bisect_right(numbers, last - behind)
+            for number in numbers[start:stop]:
+                yield number + behind
+
+
+def cut(run: tuple[int, int], others: Iterable[Runs]) -> Iterator[tuple[int, int]]:
+    """The run in pieces, each of which is wholly in every other set or wholly not in it; in order."""
+    first, last = run
+    edges = sorted({edge for other in others for edge in other.edges_within(first, last)})
+    for edge in edges:
+        yield first, edge - 1
+        first = edge
+    yield first, last

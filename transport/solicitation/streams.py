@@ -67,6 +67,11 @@ class _Stream(ABC):
         self.wants_close = False
         self.bytes_in = self.bytes_out = 0
 
+    @property
+    def is_intact(self) -> bool:
+        """Everything that came was sealed by the peer: what is wrong with it is no accident of the link."""
+        return not self._channel.is_broken
+
     def connected(self) -> None:
         self._outgoing.append(self._channel.start())
 
