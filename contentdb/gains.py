@@ -4,6 +4,7 @@ Every revision is one gain: a version of an entry, a version of a feed's descrip
 complete. Only the last are kept, and only while the store is open.
 """
 
+from collections.abc import Iterator
 from itertools import islice
 
 from contentdb.database import Database
@@ -12,6 +13,11 @@ from contentdb.names import Root
 
 MAX_NAMED = 16  # as many as a hello has room for
 _MASK = 0xFFFF_FFFF_FFFF_FFFF
+
+_NAMED = (
+    "SELECT EXISTS (SELECT 1 FROM feeds WHERE short_id = ?) "
+    "OR EXISTS (SELECT 1 FROM enclosures WHERE root BETWEEN ? AND ?)"
+)
 
 
 def file_gain(root: Root) -> int:
@@ -52,18 +58,19 @@ class Gains:
 
     def has_seen(self, gains: tuple[str, ...]) -> bool:
         """Whether each of these is something that we hold, held, refused, or name: nothing to ask for."""
+        return next(self._unseen(gains), None) is None
+
+    def has_seen_any(self, gains: tuple[str, ...]) -> bool:
+        return len(list(self._unseen(gains))) < len(set(gains))
+
+    def _unseen(self, gains: tuple[str, ...]) -> Iterator[int]:
         missing = {int.from_bytes(bytes.fromhex(each), signed=True) for each in gains}
         if missing:
             missing.difference_update(*seen(self._database, missing))
-        return all(self._is_described(each) or self._is_named(each) for each in sorted(missing))
-
-    def _is_described(self, short_id: int) -> bool:
-        return self._has("SELECT 1 FROM feeds WHERE short_id = ?", short_id)
+        return (short_id for short_id in sorted(missing) if not self._is_named(short_id))
 
     def _is_named(self, short_id: int) -> bool:
-        """A file that an entry here names: whether its bytes are wanted, the downloads know."""
+        """A descriptor, or a file that an entry here names: whether its bytes are wanted, downloads know."""
         first = f"{short_id & _MASK:016x}"
-        return self._has("SELECT 1 FROM enclosures WHERE root BETWEEN ? AND ?", first, first + "g")
-
-    def _has(self, query: str, *parameters: str | int) -> bool:
-        return self._database.connection.execute(query + " LIMIT 1", parameters).fetchone() is not None
+        (is_named,) = self._database.connection.execute(_NAMED, (short_id, first, first + "g")).fetchone()
+        return bool(is_named)

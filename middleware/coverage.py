@@ -21,6 +21,7 @@ class Gains(Protocol):
     """What our store has gained, and what it knows."""
 
     def has_seen(self, gains: tuple[str, ...]) -> bool: ...
+    def has_seen_any(self, gains: tuple[str, ...]) -> bool: ...
     def came_together(self, count: int, before: str, after: str) -> bool: ...
 
 
@@ -82,7 +83,7 @@ class Coverage:
             return 0
         more = _more(peer, claim)
         new = claim.gained[-more:] if more > 0 else ()
-        if more <= len(new) and not any(self._gains.has_seen((gain,)) for gain in new):
+        if more <= len(new) and not self._gains.has_seen_any(new):
             return 0
         return min(more + SPARE, MAX_SHARED)
 

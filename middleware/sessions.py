@@ -1,7 +1,7 @@
 """The sessions of a node: who is admitted, and whose time is up."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from contentdb.names import Address, NodeId, Root
@@ -64,15 +64,15 @@ class Session:
     def fact(self, now: float) -> SessionEnded:
         """What the logbook keeps of it, now that it is over."""
         stream, peer = self.stream, self.stream.peer or self.claimed or ""
-        fact = SessionEnded(
+        moved = {}
+        if isinstance(stream, ClientStream):
+            tally = stream.tally
+            moved = {name: getattr(tally, name) for name in TALLIED}
+            moved["useful_bytes"] = tally.entry_bytes + tally.chunk_bytes
+        return SessionEnded(
             peer, self.role, self.reason or "cut", round(now - self.began, 6),
-            stream.bytes_in, stream.bytes_out,
+            stream.bytes_in, stream.bytes_out, **moved,
         )  # fmt: skip
-        if isinstance(stream, ServerStream):
-            return fact
-        tally = stream.tally
-        moved = {name: getattr(tally, name) for name in TALLIED}
-        return replace(fact, useful_bytes=tally.entry_bytes + tally.chunk_bytes, **moved)
 
     def tell(self, sync: Synchroniser, fact: SessionEnded, now: float) -> None:
         """How it went, for who decides whom to dial; only of sessions that it asked for."""

@@ -51,8 +51,12 @@ def test_each_revision_is_one_gain_under_the_short_id_that_others_know_it_by(ada
     assert ada.gains.recent() == (version_of(descriptor.data).hex()[:16], row.version.hex()[:16])
     assert len(ada.gains.recent()) == ada.revision
     assert not ben.gains.has_seen(ada.gains.recent()[:1]) and not ben.gains.has_seen(ada.gains.recent()[1:])
+    assert not ben.gains.has_seen_any(ada.gains.recent()) and not ben.gains.has_seen_any(())
     copy(ada, ben, feed.id)
     assert ben.gains.has_seen(ada.gains.recent()) and ben.gains.has_seen(())
+    other = "0123456789abcdef"
+    assert not ben.gains.has_seen((*ada.gains.recent(), other))
+    assert ben.gains.has_seen_any((ada.gains.recent()[0], other)) and not ben.gains.has_seen_any((other,))
 
 
 def test_only_the_last_are_kept(ada: Store) -> None:

@@ -37,6 +37,9 @@ class Memory:
     def has_seen(self, gains: tuple[str, ...]) -> bool:
         return self.gains.issuperset(gains)
 
+    def has_seen_any(self, gains: tuple[str, ...]) -> bool:
+        return not self.gains.isdisjoint(gains)
+
     def came_together(self, count: int, before: str, after: str) -> bool:
         return (count, before, after) in self.bursts
 
