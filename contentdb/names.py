@@ -1,6 +1,5 @@
 """Distinct types for the names of things, and the one place that checks their form."""
 
-import hashlib
 import ipaddress
 import re
 from typing import NamedTuple, NewType
@@ -157,5 +156,7 @@ def owner_of(feed: FeedId) -> AuthorKey | None:
 
 def fingerprint(key: AuthorKey | NodeId) -> str:
     """Eight groups of four hex digits that two people can compare aloud, e.g. ``3f2a 9c01 ...``."""
+    import hashlib  # here, since most short commands compare no fingerprints
+
     digits = hashlib.sha256(b"passerby fingerprint v1\0" + key.encode("ascii")).hexdigest()
     return " ".join(digits[start : start + 4] for start in range(0, 32, 4))

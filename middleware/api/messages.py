@@ -6,9 +6,8 @@ parsed, and anything wrong with it gets an error and no more.
 """
 
 import json
-from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any, NoReturn, TypeAlias
+from typing import Any, NamedTuple, NoReturn, TypeAlias
 
 from contentdb.errors import RemoteError, StoreError, UsageError
 
@@ -54,9 +53,10 @@ class MessageError(RemoteError):
         self.code, self.id = code, request
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(NamedTuple):
     """`id` None: a notification, which gets no answer."""
+
+    # No dataclass: short commands load this module, and loading dataclasses takes longer than all the rest.
 
     id: RequestId
     method: str

@@ -1,12 +1,15 @@
 """Commands and a node that runs: they ask it, and see what it sees."""
 
+import os
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.middleware.command import Commands
+from tests.middleware.command import ROOT, Commands
 
 
 @pytest.fixture
@@ -85,3 +88,44 @@ def test_the_doctor_asks_the_running_node(run: Commands, node: str, tmp_path: Pa
     ran = run("doctor", "--interface", "lo")
     assert ran.status == 1 and "1 chunk damaged" in ran.out
     assert run.json("status")["node_id"] == node
+
+
+# What would make `status` slow to start; other commands need most of these.
+HEAVY = {
+    *(
+        "asyncio",
+        "cryptography",
+        "lxml",
+        "sqlite3",
+        "numpy",
+        "zeroconf",
+        "h11",
+        "xml",
+        "logging",
+        "subprocess",
+    ),
+    *("dataclasses", "inspect", "hashlib", "ssl", "email", "importlib.metadata"),
+}
+OURS = {"passerby", "contentdb", "middleware", "discovery", "transport", "evaluation", "apps"}
+LOADED_BY_STATUS = {
+    *("passerby", "contentdb", "contentdb.attributes", "contentdb.errors", "contentdb.names", "middleware"),
+    *("middleware.collector", "middleware.api", "middleware.api.address", "middleware.api.messages"),
+    *(
+        f"middleware.client{name}"
+        for name in ("", ".connection", ".conversation", ".errors", ".homes", ".wire")
+    ),
+    *(f"middleware.cli{name}" for name in ("", ".arguments", ".desk", ".looking_arguments", ".main")),
+    *(f"middleware.cli.{name}" for name in ("parsing", "running", "streams", "words")),
+}
+
+
+def test_status_loads_only_what_it_needs(run: Commands, node: str) -> None:
+    program = "import sys, passerby; passerby.main(sys.argv[1:]); print(*sys.modules, file=sys.stderr)"
+    command = [sys.executable, "-P", "-c", program, "--home", str(run.home), "status"]
+    done = subprocess.run(
+        command, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(ROOT)}
+    )
+    assert node in done.stdout
+    loaded = set(done.stderr.split())
+    assert loaded & HEAVY == set()
+    assert {name for name in loaded if name.partition(".")[0] in OURS} == LOADED_BY_STATUS
