@@ -35,7 +35,7 @@ from middleware.logbook import (
 )
 from middleware.outreach import MAX_WAIT_S, Outreach
 from middleware.remembering import remember, remember_doubles
-from middleware.sessions import Session, Sessions
+from middleware.sessions import TURN_AGAIN_S, Session, Sessions
 from middleware.sync import Dial, Synchroniser
 from middleware.wishes import Wishes
 from transport.messages import Reason, Reject
@@ -61,7 +61,6 @@ from transport.solicitation.streams import (
 )
 
 Outcome: TypeAlias = Effect | DiscoveryEffect
-TURN_AGAIN_S = 5
 
 
 class Encounters:
@@ -105,8 +104,8 @@ class Encounters:
         session = self.sessions.add(stream, address, None, now)
         stream.connected()
         effects: list[Outcome] = []
-        for surplus in self.sessions.surplus_half_open():
-            effects += self._cut(surplus, "half open", now, at)
+        for surplus, why in self.sessions.surplus():
+            effects += self._cut(surplus, why, now, at)
         return session.number, effects
 
     def opened(self, number: int, now: float) -> list[Outcome]:
@@ -145,7 +144,7 @@ class Encounters:
         effects: list[Outcome] = []
         for session, why in self.sessions.overdue(now, is_crowded=self._sync.is_crowded(now)):
             if why == Reason.TURN and isinstance(session.stream, ServerStream):
-                session.reason, session.is_leaving = why, True
+                self.sessions.sent_away(session, why, now)
                 session.stream.reject(Reject(Reason.TURN, retry_s=TURN_AGAIN_S))
                 effects.append(Wake(session.number))
             else:
@@ -252,7 +251,7 @@ class Encounters:
         if reject is None:
             stream.admit(self._server.hello())
             return
-        session.reason, session.is_leaving = f"rejected: {reject.reason}", True
+        self.sessions.sent_away(session, f"rejected: {reject.reason}", now)
         self._logbook.note(SessionRefused(node, "server", reject.reason), now, at)
         stream.reject(reject)
 

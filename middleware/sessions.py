@@ -8,11 +8,16 @@ from contentdb.names import Address, NodeId, Root
 from middleware.config import SessionSettings
 from middleware.logbook import SessionEnded
 from middleware.sync import Synchroniser
-from transport.messages import Reject
+from transport.messages import Reason, Reject
 from transport.solicitation.feedtalk import Want
 from transport.solicitation.streams import ClientStream, ServerStream
 
 MAX_HALF_OPEN = 8
+# Those who were told to go and have not gone yet; each has a buffer, and keys to come with cost nothing.
+MAX_LEAVING = 8
+# Who had to make room for others does not get it back at once; as many as may well be near.
+MAX_SENT_AWAY = 64
+TURN_AGAIN_S = 5
 # A rate is judged over this long, so that one slow moment is not a slow peer.
 RATE_OVER_S = 10.0
 # A server that brought nothing new for so long makes room for one that others say has something.
@@ -41,7 +46,7 @@ class Session:
     is_given: bool = False  # dialled because the owner gave the address, without knowing who is there
     is_whole: bool = False
     is_false: bool = False  # the peer itself said what is not true or not allowed
-    is_leaving: bool = False  # it was told to go, and may read what is on its way
+    leave_by: float | None = None  # it was told to go, and may read what is on its way until then
     verifying: int = 0
     subscriptions: int = 0  # the newest that a client has asked for
     asked_for: int | None = None  # the version of our downloads when a client had asked for all it wanted
@@ -50,6 +55,10 @@ class Session:
     withheld: dict[Want, int] = field(default_factory=dict)
     doubles: dict[str, None] = field(default_factory=dict)
     offered: dict[Root, None] = field(default_factory=dict)
+
+    @property
+    def is_leaving(self) -> bool:
+        return self.leave_by is not None
 
     @property
     def role(self) -> str:
@@ -96,6 +105,7 @@ class Sessions:
         self._all: dict[int, Session] = {}
         self._next = 1
         self._waiting_until = float("-inf")  # others were rejected, and may still be waiting
+        self._sent_away: dict[NodeId, float] = {}  # whose turn was over, and when each may come back
 
     def __iter__(self) -> Iterator[Session]:
         return iter(list(self._all.values()))
@@ -116,10 +126,24 @@ class Sessions:
         """Sessions in this role whose peer is proved."""
         return sum(s.proved is not None and s.role == role for s in self._all.values())
 
-    def surplus_half_open(self) -> list[Session]:
-        """The oldest of those that came to us and proved nothing, if there are too many."""
-        half_open = [s for s in self._all.values() if s.role == "server" and s.proved is None]
-        return half_open[: max(len(half_open) - MAX_HALF_OPEN, 0)]
+    def surplus(self) -> list[tuple[Session, str]]:
+        """The oldest of those that came to us and proved nothing, or do not go, if there are too many."""
+        came = [s for s in self._all.values() if s.role == "server"]
+        half_open = [(s, "half open") for s in came if s.proved is None]
+        leaving = [(s, s.reason) for s in came if s.is_leaving]
+        return [
+            *half_open[: max(len(half_open) - MAX_HALF_OPEN, 0)],
+            *leaving[: max(len(leaving) - MAX_LEAVING, 0)],
+        ]
+
+    def sent_away(self, session: Session, why: str, now: float) -> None:
+        """It is told to go; if to make room for others, it is not let in again before them."""
+        session.reason, session.leave_by = why, now + self._settings.silence_s
+        if why == Reason.TURN:
+            self._sent_away.pop(session.proven, None)
+            self._sent_away[session.proven] = now + TURN_AGAIN_S
+            if len(self._sent_away) > MAX_SENT_AWAY:
+                del self._sent_away[next(iter(self._sent_away))]
 
     def admission(self, session: Session, now: float) -> Reject | None:
         """Why a client that has just proved itself may not be served; None if it may."""
@@ -130,6 +154,9 @@ class Sessions:
         ]
         if any(s.stream.peer == session.stream.peer for s in others):
             return Reject("twice")
+        rest_s = self._sent_away.get(session.proven, now) - now
+        if rest_s > 0 and now < self._waiting_until:
+            return Reject("busy", retry_s=max(1, round(rest_s)))
         most = 1 if self._settings.serving == "sequential" else self._settings.servers
         if len(others) < most:
             return None
@@ -151,6 +178,8 @@ class Sessions:
             return "handshake" if now >= session.began + settings.handshake_s else ""
         if now >= session.moved + settings.silence_s and not session.verifying:
             return "silence"
+        if session.leave_by is not None and now >= session.leave_by:
+            return session.reason + ", and did not go"
         if isinstance(session.stream, ClientStream):
             return "patience" if self._is_useless(session, session.stream, now) and is_crowded else ""
         if session.role == "server" and now < self._waiting_until and not session.is_leaving:
@@ -190,7 +219,9 @@ class Sessions:
                 times.append(session.moved + settings.silence_s)
                 if session.role == "client":
                     times.append(session.measured[0] + PATIENCE_S)
-            if session.role == "server" and not session.is_leaving:
+            if session.leave_by is not None:
+                times.append(session.leave_by)
+            elif session.role == "server":
                 turn = min(session.proved + settings.service_s, session.measured[0] + RATE_OVER_S)
                 if turn < self._waiting_until:
                     times.append(turn)

@@ -147,6 +147,10 @@ class Lan:
         """It is in range again."""
         self._hub.ip("link", "set", self._port(machine), "master", "bridge")
 
+    def isolate(self, machine: Machine) -> None:
+        """It reaches only those who are not isolated."""
+        self._hub.ip("link", "set", self._port(machine), "type", "bridge_slave", "isolated", "on")
+
     def _port(self, machine: Machine) -> str:
         return f"port{self._machines.index(machine)}"
 

@@ -63,10 +63,10 @@ class Person:
             )
         self.wait(lambda: len(self.facts("node_started")) > starts)
 
-    def stop(self) -> None:
+    def stop(self, number: signal.Signals = signal.SIGINT) -> None:
         """Ask it to end, as Ctrl-C does; it ends well and has complained of nothing."""
         assert self._process is not None
-        self._process.send_signal(signal.SIGINT)
+        self._process.send_signal(number)
         assert self._process.wait(PATIENCE_S) == 0, self.said()
         assert "Traceback" not in self.said(), self.said()
         self._process = None
@@ -124,6 +124,11 @@ class Person:
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode != 0:
             pytest.skip(f"cannot limit the rate of an interface: {done.stderr.strip()}")
+
+    def quick(self) -> None:
+        """What it sends takes no time any more."""
+        command = ["tc", "-n", self.machine.name, "qdisc", "delete", "dev", "eth0", "root"]
+        subprocess.run(command, check=True)
 
     def publish(self, path: Path, title: str = "Accordion") -> str:
         """An entry with this file; its id."""
