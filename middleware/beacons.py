@@ -16,6 +16,7 @@ from discovery.udp import UdpBeacon
 from middleware.config import HelloSettings
 from middleware.effects import Effect
 from middleware.node import Node
+from middleware.samples import HelloCounts
 
 log = logging.getLogger(__name__)
 
@@ -37,6 +38,11 @@ class Beacons:
         self._udp = UdpBeacon(
             self._heard, port=settings.port, find_links=self._links, links_changed=self._links_changed
         )
+
+    @property
+    def counts(self) -> HelloCounts:
+        counts = self._udp.counts
+        return HelloCounts(counts.sent, counts.heard, counts.refused)
 
     def send_hello(self, hello: Hello) -> None:
         self._udp.send_hello(hello)

@@ -38,6 +38,7 @@ from middleware.effects import (
 from middleware.logbook import Logbook
 from middleware.logfile import LogbookFile
 from middleware.node import Node
+from middleware.samples import Samples
 from middleware.verifying import Batches, Verifier
 from transport.radio import Stream
 from transport.tcp import Tcp
@@ -80,6 +81,9 @@ class Service:
         self._tcp = Tcp(self._accept)
         self.port = await self._tcp.listen(self._settings.sessions.port)
         self._beacons = Beacons(self.node, self._settings.hello, self._perform, _at)
+        self._samples = Samples(
+            self.node.logbook, lambda: self._beacons.counts, Desktop().battery, self._now()
+        )
         self._perform(self.node.started(self.port, self._now(), _at()))
         self._api = self._open_api()
         dashboard = await self._open_dashboard()
@@ -164,6 +168,7 @@ class Service:
         if self._timer is not None:
             self._timer.cancel()
         with suppress(StoreError):  # a disk that failed is most likely what we stop for
+            self._samples.take(self._now(), _at())
             self.node.stopping(self._now(), _at())
             self._file.write(self.node.logbook.take_lines(), _at())
         self._file.close()
@@ -229,6 +234,7 @@ class Service:
         """Now and then: keep what was noted, and see whose peers still take what was sent."""
         while True:
             await asyncio.sleep(LOOK_EVERY_S)
+            self._samples.look(self._now(), _at())
             self._file.write(self.node.logbook.take_lines(), _at())
             before, self._unsent = self._unsent, {n: stream.unsent for n, stream in self._streams.items()}
             for number, unsent in self._unsent.items():
