@@ -33,7 +33,8 @@ class Database:
         self._rolled_back: list[Callable[[], None]] = []
         self._before_commit: list[Callable[[], None]] = []
         self.recent: deque[int] = deque(maxlen=MAX_RECENT)  # short ids of the last gains, without a gap
-        self.gain_sum = 0  # all short ids gained since it was opened, combined by exclusive or
+        self.recent_tags: deque[str] = deque(maxlen=MAX_RECENT)  # of their feeds
+        self.gain_sum = 0  # all short ids ever gained, combined by exclusive or
         self.connection = self._connect()
         try:
             self._open()
@@ -107,6 +108,7 @@ class Database:
             self.renew_epoch()
         self.epoch = str(self.meta("epoch"))
         self.revision = int(self.meta("revision") or 0)
+        self.gain_sum = int(self.meta("gain_sum") or 0)
 
     # The stop mark says which file we closed, and when it last changed. A file that was copied over this one
     # brings the old content and the old mark, but no copy can set the time of change back.
@@ -146,13 +148,14 @@ class Database:
     def put_meta(self, name: str, value: str | int) -> None:
         self.connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (name, value))
 
-    def next_revision(self, gained: int) -> int:
+    def next_revision(self, gained: int, tag: str) -> int:
         """A number that grows with every gain; written to disk with the transaction that uses it.
 
-        `gained` is the short id of what was gained.
+        `gained` is the short id of what was gained, `tag` that of its feed.
         """
         self.revision += 1
         self.recent.append(gained)
+        self.recent_tags.append(tag)
         self.gain_sum ^= gained
         return self.revision
 
@@ -200,6 +203,7 @@ class Database:
                 write()
             if getattr(self, "revision", 0) != revision:
                 self.put_meta("revision", self.revision)
+                self.put_meta("gain_sum", self.gain_sum)
                 self.put_meta("full_text_revision", self.revision if self.full_text else -1)
             self.connection.execute("COMMIT")
         except BaseException:
@@ -213,6 +217,7 @@ class Database:
             with contextlib.suppress(StoreError):  # a full disk may have rolled it back already
                 self.connection.execute("ROLLBACK")
         self.revision, self.gain_sum = revision, gain_sum
+        self.recent_tags.clear()
         self.recent.clear()  # the same revisions will be of something else
         for forget in self._rolled_back:
             forget()

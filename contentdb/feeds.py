@@ -8,6 +8,7 @@ from contentdb.catalogue import Catalogue
 from contentdb.counts import Counts
 from contentdb.database import Database
 from contentdb.errors import RemoteError
+from contentdb.gains import feed_tag
 from contentdb.identity import verify_descriptor
 from contentdb.knowledge import Knowledge
 from contentdb.model import MIN_INTEGER, Feed, Signed
@@ -136,7 +137,7 @@ class Feeds:
         # Whoever was no writer under the old list may be one now.
         self.forget_refusals(key, "not a writer of this feed")
         self._gates.pop(feed.id, None)
-        self._database.next_revision(short_id)
+        self._database.next_revision(short_id, feed_tag(feed.id))
         self._new_descriptors += 1
         if self._new_descriptors >= PRUNE_EVERY:
             self._forget_idle()

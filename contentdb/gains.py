@@ -5,19 +5,31 @@ complete. Only the last are kept, and only while the store is open.
 """
 
 from collections.abc import Iterator
+from functools import lru_cache
+from hashlib import sha256
 from itertools import islice
 
 from contentdb.database import Database
 from contentdb.lookup import seen
-from contentdb.names import Root
+from contentdb.names import FeedId, Root
 
 MAX_NAMED = 16  # as many as a hello has room for
+_TAG_PREFIX = b"passerby feed tag v1\0"
 _MASK = 0xFFFF_FFFF_FFFF_FFFF
 
 _NAMED = (
     "SELECT EXISTS (SELECT 1 FROM feeds WHERE short_id = ?) "
     "OR EXISTS (SELECT 1 FROM enclosures WHERE root BETWEEN ? AND ?)"
 )
+
+
+FILE_TAG = "00"  # of no feed: whoever wants the file knows it from an entry
+
+
+@lru_cache(maxsize=4096)  # the feeds of a large library; any more are hashed again
+def feed_tag(feed: FeedId) -> str:
+    """Two digits by which others see that a gain is of no feed they want."""
+    return f"{1 + sha256(_TAG_PREFIX + feed.encode()).digest()[0] % 255:02x}"
 
 
 def file_gain(root: Root) -> int:
@@ -34,9 +46,14 @@ class Gains:
         last = list(islice(reversed(self._database.recent), most))
         return tuple(f"{short_id & _MASK:016x}" for short_id in reversed(last))
 
+    def recent_tags(self, most: int = MAX_NAMED) -> tuple[str, ...]:
+        """The tags of the feeds that these are of, in the same order."""
+        last = list(islice(reversed(self._database.recent_tags), most))
+        return tuple(reversed(last))
+
     @property
     def sum(self) -> str:
-        """All that was gained since the store was opened, combined by exclusive or, as 16 digits."""
+        """All that was ever gained, combined by exclusive or, as 16 digits."""
         return f"{self._database.gain_sum & _MASK:016x}"
 
     def came_together(self, count: int, before: str, after: str) -> bool:

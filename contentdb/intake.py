@@ -9,6 +9,7 @@ from contentdb.arrivals import Arrival
 from contentdb.catalogue import Catalogue
 from contentdb.database import Database
 from contentdb.feeds import Feeds, Gate
+from contentdb.gains import feed_tag
 from contentdb.known import SUPERSEDED, KnownVersions
 from contentdb.ledger import Event, Happening, Ledger
 from contentdb.lookup import Existing, Identity, existing
@@ -218,7 +219,7 @@ class Intake:
             self._make_way(old, gate.key, by=version)
         if short_id in seen.parked or short_id in seen.known:
             self._known.unlearn(short_id)
-        revision = self._database.next_revision(short_id)
+        revision = self._database.next_revision(short_id, feed_tag(gate.feed))
         place = Placement(
             key, gate.key, author, revision, short_id, version, own, pinned, delivery.at, batch.source
         )

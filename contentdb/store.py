@@ -20,7 +20,7 @@ from contentdb.connection import Connection
 from contentdb.database import Database
 from contentdb.errors import StoreError, UsageError
 from contentdb.feeds import Feeds
-from contentdb.gains import Gains, file_gain
+from contentdb.gains import FILE_TAG, Gains, file_gain
 from contentdb.housekeeping import Housekeeping
 from contentdb.inspection import Usage, missing_files, problems, unnamed_files, usage
 from contentdb.intake import Delivery, Intake, Outcome
@@ -110,7 +110,7 @@ class Store:
     def gained(self, root: Root) -> None:
         """Say that there is more to be had here than entries tell: the last chunk of this file came."""
         with self._database.transaction():
-            self._database.next_revision(file_gain(root))
+            self._database.next_revision(file_gain(root), FILE_TAG)
 
     @property
     def has_full_text(self) -> bool:

@@ -23,6 +23,7 @@ _NODE = re.compile(r"[0-9a-f]{40}")
 _EPOCH = re.compile(r"[0-9a-f]{16}")
 _NUMBER = re.compile(r"0|[1-9][0-9]{0,18}")
 _SECONDS = re.compile(r"(?:0|[1-9][0-9]{0,3})(?:\.[0-9]{1,3})?")
+_TAG = re.compile(r"[0-9a-f]{2}")
 _WORD = re.compile(r"[a-z0-9-]{1,16}")
 _GAINS = re.compile(r"(?:[0-9a-f]{16})*")
 # A hello as `encode_hello` writes it, as nearly all come. What differs in one byte is parsed as XML.
@@ -30,7 +31,8 @@ _WRITTEN = re.compile(
     r'<message xmlns="urn:passerby:1" version="1"><node-id>([0-9a-f]{40})</node-id>'
     r'<hello port="(0|[1-9][0-9]{0,4})" epoch="([0-9a-f]{16})" revision="(0|[1-9][0-9]{0,18})"'
     r' next_s="((?:0|[1-9][0-9]{0,3})(?:\.[0-9]{1,3})?)"(?: can="([a-z0-9 -]+)")?'
-    r'(?: gained="((?:[0-9a-f]{16})+)")?(?: sum="([0-9a-f]{16})")?( ask="true")?( answer="true")?'
+    r'(?: gained="((?:[0-9a-f]{16})+)")?(?: of="((?:[0-9a-f]{2})+)")?(?: sum="([0-9a-f]{16})")?'
+    r'( ask="true")?( answer="true")?'
     r"/></message>"
 )
 
@@ -41,12 +43,16 @@ _STEPS_S = tuple(0.1 * 2 ** (step / 4) for step in range(62))
 
 
 class Claim(NamedTuple):
-    """The state of a store, as it is told: the pair, its last gains, and the sum of all. "" is unknown."""
+    """The state of a store, as it is told: the pair, its last gains with their tags, and the sum of all.
+
+    "" is unknown.
+    """
 
     epoch: str
     revision: int
     gained: tuple[str, ...] = ()
     sum: str = ""
+    of: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +68,8 @@ class Hello:
     is_answer: bool = False
     gained: tuple[str, ...] = ()  # short ids of the last gains, the newest last
     asks: bool = False  # for an answer, known or not
-    sum: str = ""  # of the short ids of all gains since some moment; "": not told
+    sum: str = ""  # of the short ids of all gains; "": not told
+    of: tuple[str, ...] = ()  # tags of the feeds that `gained` are of; not told if there are none
 
     def __post_init__(self) -> None:
         if _NODE.fullmatch(self.node) is None:
@@ -79,6 +86,8 @@ class Hello:
             raise UsageError(f"can is at most 8 words of 1 to 16 of a-z, 0-9 and -; got {self.can!r:.80}")
         if len(self.gained) > min(MAX_GAINED, self.revision):
             raise UsageError(f"a hello tells at most {MAX_GAINED} gains, and no more than there were")
+        if len(self.of) not in (0, len(self.gained)) or any(_TAG.fullmatch(tag) is None for tag in self.of):
+            raise UsageError(f"of has two digits in lower case for each gain; got {self.of!r:.80}")
         if self.sum and _EPOCH.fullmatch(self.sum) is None:
             raise UsageError(f"a sum is 16 hexadecimal digits in lower case; got {self.sum!r:.40}")
         if any(len(gain) != 16 for gain in self.gained) or not _GAINS.fullmatch("".join(self.gained)):
@@ -86,7 +95,7 @@ class Hello:
 
     @property
     def claim(self) -> Claim:
-        return Claim(self.epoch, self.revision, self.gained, self.sum)
+        return Claim(self.epoch, self.revision, self.gained, self.sum, self.of)
 
 
 def check_pair(epoch: str, revision: int) -> None:
@@ -107,23 +116,26 @@ def encode_hello(hello: Hello) -> bytes:
     seconds = f"{hello.next_s:.3f}".rstrip("0").rstrip(".")
     can = f' can="{" ".join(hello.can)}"' if hello.can else ""
     gained = f' gained="{"".join(hello.gained)}"' if hello.gained else ""
+    of = f' of="{"".join(hello.of)}"' if hello.of else ""
     sum = f' sum="{hello.sum}"' if hello.sum else ""
     ask = ' ask="true"' if hello.asks else ""
     answer = ' answer="true"' if hello.is_answer else ""
     return (
         f'<message xmlns="urn:passerby:1" version="1"><node-id>{hello.node}</node-id>'
         f'<hello port="{hello.port}" epoch="{hello.epoch}" revision="{hello.revision}"'
-        f' next_s="{seconds}"{can}{gained}{sum}{ask}{answer}/></message>'
+        f' next_s="{seconds}"{can}{gained}{of}{sum}{ask}{answer}/></message>'
     ).encode("ascii")
 
 
-def telling(hello: Hello, gained: tuple[str, ...]) -> Hello:
+def telling(hello: Hello, gained: tuple[str, ...], of: tuple[str, ...]) -> Hello:
     """The hello with as many of these gains as fit, the newest of them; without its sum if that does not."""
     if len(encode_hello(hello)) > MAX_HELLO_BYTES:
         hello = replace(hello, sum="")
-    room = (MAX_HELLO_BYTES - len(encode_hello(hello)) - len(' gained=""')) // 16
+    room = (MAX_HELLO_BYTES - len(encode_hello(hello)) - len(' gained="" of=""')) // 18
     count = min(room, MAX_GAINED, hello.revision, len(gained))
-    return replace(hello, gained=gained[len(gained) - count :]) if count > 0 else hello
+    if count <= 0:
+        return hello
+    return replace(hello, gained=gained[len(gained) - count :], of=of[max(len(of) - count, 0) :])
 
 
 # Each hello comes by broadcast, by multicast and over several interfaces, and a neighbour repeats it until
@@ -145,6 +157,7 @@ def _read_written(
     next_s: str,
     can: str | None,
     gained: str | None,
+    of: str | None,
     sum: str | None,
     ask: str | None,
     answer: str | None,
@@ -153,7 +166,7 @@ def _read_written(
     try:
         return Hello(
             NodeId(node), int(port), epoch, int(revision), float(next_s), words,
-            answer is not None, _gained(gained), ask is not None, sum or "",
+            answer is not None, _gained(gained), ask is not None, sum or "", _tags(of),
         )  # fmt: skip
     except UsageError as error:
         raise RemoteError(str(error)) from None
@@ -192,6 +205,7 @@ def _read(message: Element) -> Hello:
             gained=_gained(hello.get("gained")),
             asks=hello.get("ask") is not None,
             sum=_sum(hello.get("sum")),
+            of=_tags(hello.get("of")),
         )
     except UsageError as error:
         raise RemoteError(str(error)) from None
@@ -217,6 +231,14 @@ def _gained(text: str | None) -> tuple[str, ...]:
     if not text or len(text) % 16:
         raise RemoteError(f"gained has 16 digits for each gain, of which there is one; got {text!r:.40}")
     return tuple(text[start : start + 16] for start in range(0, len(text), 16))
+
+
+def _tags(text: str | None) -> tuple[str, ...]:
+    if text is None:
+        return ()
+    if not text or len(text) % 2:
+        raise RemoteError(f"of has two digits for each gain, of which there is one; got {text!r:.40}")
+    return tuple(text[start : start + 2] for start in range(0, len(text), 2))
 
 
 def _sum(text: str | None) -> str:

@@ -142,9 +142,10 @@ class Neighbourhood:
         *,
         gained: tuple[str, ...] = (),
         sum: str = "",
+        of: tuple[str, ...] = (),
     ) -> list[Effect]:
         """Our own state, first of all and whenever it changes; port 0 if we cannot be dialled."""
-        return self._schedule.pair_changed(Claim(epoch, revision, gained, sum), port, now)
+        return self._schedule.pair_changed(Claim(epoch, revision, gained, sum, of), port, now)
 
     def link_came_up(self, now: float) -> list[Effect]:
         """There may be others to hear us now than before: say hello soon, and often again."""

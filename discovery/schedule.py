@@ -57,13 +57,13 @@ class HelloSchedule:
         next_s = min(MAX_NEXT_S, ceil(self._interval_s * (1 + JITTER) * 1000) / 1000)
         said = self._said
         if said is None or (said.next_s, said.is_answer, said.asks) != (next_s, is_answer, asks):
-            (epoch, revision, gained, sum), port = self._state
+            (epoch, revision, gained, sum, of), port = self._state
             can = self._settings.can
             bare = Hello(
                 self._own, port, epoch, revision, next_s, can, is_answer=is_answer, asks=asks, sum=sum
             )
             # Kept: a quiet node says the same all day, and whoever sends it sees that it is.
-            self._said = said = telling(bare, gained)
+            self._said = said = telling(bare, gained, of)
         return said
 
     def pair_changed(self, claim: Claim, port: int, now: float) -> list[Effect]:

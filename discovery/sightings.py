@@ -43,6 +43,11 @@ class Neighbour:
     sources: tuple[str, ...]
     gained: tuple[str, ...] = ()  # its last gains, as it says
     sum: str = ""  # of all its gains, as it says
+    of: tuple[str, ...] = ()  # tags of the feeds of its last gains
+
+    @property
+    def claim(self) -> Claim:
+        return Claim(self.epoch, self.revision, self.gained, self.sum, self.of)
 
 
 class Sighting:
@@ -171,6 +176,7 @@ class Known:
             revision=self.claim.revision,
             gained=self.claim.gained,
             sum=self.claim.sum,
+            of=self.claim.of,
             since=self.since,
             last_heard=self.last_heard,
             is_proved=self.is_proved,

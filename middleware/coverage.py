@@ -4,10 +4,11 @@ A hello names the last gains of its sender. Where there were more than it can na
 they are those that came to us too, as they are when many hand on the same, in whatever order.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Protocol
 
-from contentdb.names import NodeId
+from contentdb.gains import feed_tag
+from contentdb.names import FeedId, NodeId
 from contentdb.peers import Doubt, Peer
 from discovery.hello import Claim
 
@@ -15,6 +16,7 @@ from discovery.hello import Claim
 MAX_SUMS = 1024
 # Known versions that are named in a question, at most: 2 kB. What is not named comes again, which costs more.
 MAX_SHARED, SPARE = 256, 16
+NOTHING = "0" * 16  # the sum before the first gain
 
 
 class Gains(Protocol):
@@ -30,7 +32,12 @@ class Coverage:
 
     def __init__(self, peer_of: Callable[[NodeId], Peer | None], gains: Gains) -> None:
         self.peer_of, self._gains = peer_of, gains
+        self._tags: set[str] = set()
         self._sums: dict[NodeId, Claim] = {}  # with the pair of our last session
+
+    def want(self, feeds: Iterable[FeedId]) -> None:
+        """Gains of other feeds than these are no reason to ask; nor files, which entries tell of."""
+        self._tags = {feed_tag(feed) for feed in feeds}
 
     def saw(self, node: NodeId, epoch: str, revision: int, sum: str) -> None:
         """A session has seen all of a neighbour up to this pair, when its gains had this sum."""
@@ -52,15 +59,23 @@ class Coverage:
                 return True
             if peer.doubt < Doubt.REAL:
                 if more <= len(claim.gained):
-                    return self._has_seen(claim.gained[-more:], coming)
+                    return self._has_seen(claim, more, coming)
                 if self._is_ours(node, peer, claim):
                     return True
         # All that it ever gained: then it does not matter whether we have met, nor when we subscribed.
-        is_all = bool(claim.epoch) and claim.revision == len(claim.gained)
-        return is_all and self._has_seen(claim.gained, coming)
+        if claim.epoch and claim.revision == len(claim.gained):
+            return self._has_seen(claim, claim.revision, coming)
+        return bool(claim.sum) and self._gains.came_together(claim.revision, NOTHING, claim.sum)
 
-    def _has_seen(self, gains: tuple[str, ...], coming: frozenset[str]) -> bool:
-        return self._gains.has_seen(tuple(gain for gain in gains if gain not in coming))
+    def _has_seen(self, claim: Claim, count: int, coming: frozenset[str]) -> bool:
+        return self._gains.has_seen(tuple(gain for gain in self._wanted(claim, count) if gain not in coming))
+
+    def _wanted(self, claim: Claim, count: int) -> Iterator[str]:
+        """Of the last so many gains those that may be of a feed we want."""
+        start = max(len(claim.gained) - count, 0)
+        for at in range(start, len(claim.gained)):
+            if not claim.of or claim.of[at] in self._tags:
+                yield claim.gained[at]
 
     def _is_ours(self, node: NodeId, peer: Peer, claim: Claim) -> bool:
         """Whether what it gained since our last session is what we gained, too."""
@@ -72,9 +87,8 @@ class Coverage:
         return self._gains.came_together(claim.revision - seen.revision, seen.sum, claim.sum)
 
     def is_burst(self, node: NodeId, claim: Claim) -> bool:
-        """Whether somebody whom we know has gained more than a hello can name."""
-        peer = self.peer_of(node)
-        return peer is not None and peer.epoch == claim.epoch and _more(peer, claim) > len(claim.gained)
+        """Whether it has gained more since our last session, or ever, than its hello can name."""
+        return _more(self.peer_of(node), claim) > len(claim.gained)
 
     def shared(self, node: NodeId, claim: Claim) -> int:
         """How many of our last versions to name, since some of what is new there may have come to us, too."""
@@ -82,12 +96,14 @@ class Coverage:
         if peer is None or peer.epoch != claim.epoch:
             return 0
         more = _more(peer, claim)
-        new = claim.gained[-more:] if more > 0 else ()
-        if more <= len(new) and not self._gains.has_seen_any(new):
+        new = tuple(self._wanted(claim, max(more, 0)))
+        if more <= len(claim.gained) and not self._gains.has_seen_any(new):
             return 0
         return min(more + SPARE, MAX_SHARED)
 
 
-def _more(peer: Peer, claim: Claim) -> int:
+def _more(peer: Peer | None, claim: Claim) -> int:
     """How much it gained since our last session, as far as we know."""
-    return claim.revision - (peer.revision or 0) if peer.epoch == claim.epoch else claim.revision
+    if peer is None or peer.epoch != claim.epoch:
+        return claim.revision
+    return claim.revision - (peer.revision or 0)

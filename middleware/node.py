@@ -15,7 +15,7 @@ from contentdb.names import Address, parse_ip_address
 from contentdb.store import Store
 from contentdb.subscriptions import Subscription
 from discovery.effects import AnswerHello, NeighbourChanged, NeighbourFound, NeighbourLost, SendHello
-from discovery.hello import Claim, Hello
+from discovery.hello import Hello
 from discovery.neighbourhood import Neighbourhood
 from discovery.schedule import HelloSettings
 from discovery.sightings import Neighbour
@@ -256,8 +256,9 @@ class Node:
         pair = self.store.pair
         if pair != self._announced:
             self._announced = pair
-            gained, sum = self.store.gains.recent(), self.store.gains.sum
-            effects += self.neighbourhood.pair_changed(*pair, self._port, now, gained=gained, sum=sum)
+            gains, hood = self.store.gains, self.neighbourhood
+            gained, of = gains.recent(), gains.recent_tags()
+            effects += hood.pair_changed(*pair, self._port, now, gained=gained, sum=gains.sum, of=of)
         out = [mapped for effect in effects for mapped in self._mapped(effect, now, at)]
         interest = self.wishes.interest
         interest.downloads_version = self.wishes.downloads.version
@@ -296,5 +297,4 @@ class Node:
         return []
 
     def _seen(self, neighbour: Neighbour, now: float) -> None:
-        claim = Claim(neighbour.epoch, neighbour.revision, neighbour.gained, neighbour.sum)
-        self._sync.neighbour_seen(neighbour.node, neighbour.addresses, claim, now)
+        self._sync.neighbour_seen(neighbour.node, neighbour.addresses, neighbour.claim, now)

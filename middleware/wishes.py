@@ -30,8 +30,9 @@ class Wishes:
     # -- what changes them
 
     def subscriptions_changed(self) -> None:
-        keys = [subscription.key for subscription in self._store.subscriptions.all()]
-        self.interest.newest_subscription = max(keys, default=0)
+        every = self._store.subscriptions.all()
+        self.interest.newest_subscription = max((each.key for each in every), default=0)
+        self._coverage.want(each.feed for each in every)
 
     def discover(self, selectors: Iterable[str]) -> None:
         before, self._discover = set(self._discover), tuple(selectors)

@@ -75,7 +75,7 @@ class Hostile:
                 revision = real.revision + self.rng.randint(-1, 5)
                 next_s = self.rng.choice((0.1, 1.0, 3600.0))
                 port = self.rng.choice((PORT, PORT, 0, 80))
-                forged = replace(real, revision=max(0, revision), next_s=next_s, port=port, gained=())
+                forged = replace(real, revision=max(0, revision), next_s=next_s, port=port, gained=(), of=())
                 return [encode_hello(forged)]
             case "invent":
                 return [

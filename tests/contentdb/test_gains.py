@@ -7,6 +7,7 @@ import pytest
 
 from contentdb.arrivals import verify_and_read
 from contentdb.errors import StoreError
+from contentdb.gains import feed_tag
 from contentdb.identity import AuthorSecret
 from contentdb.intake import Delivery
 from contentdb.library import Attachment, Draft, FeedDraft, Library
@@ -118,6 +119,17 @@ def test_what_came_to_two_is_the_same_in_whatever_order_and_among_what_else(ada:
     assert not ben.gains.came_together(21, before, ada.gains.sum)
 
 
+def test_a_gain_has_the_tag_of_its_feed_and_a_file_has_none(ada: Store) -> None:
+    one, two = (library(ada).create_feed(FeedDraft(title), AT) for title in ("one", "two"))
+    library(ada).publish(one.id, Draft("news"), AT)
+    ada.gained(Root("f" * 64))
+    assert ada.gains.recent_tags() == (feed_tag(one.id), feed_tag(two.id), feed_tag(one.id), "00")
+    assert ada.gains.recent_tags(1) == ("00",)
+    # As in docs/protocol/hello-v1.md.
+    assert feed_tag(FeedId("urn:example:street-music")) == "7f"
+    assert all(feed_tag(FeedId(f"urn:example:{number}")) != "00" for number in range(2_000))
+
+
 def test_a_sum_knows_nothing_of_what_was_rolled_back(ada: Store) -> None:
     feed = library(ada).create_feed(FeedDraft("news"), AT)
     before = ada.gains.sum
@@ -130,7 +142,8 @@ def test_a_sum_knows_nothing_of_what_was_rolled_back(ada: Store) -> None:
 def test_a_store_that_is_opened_again_names_only_what_comes_from_then_on(tmp_path: Path) -> None:
     with Store.open(tmp_path, entropy=os.urandom) as store:
         feed = library(store).create_feed(FeedDraft("news"), AT)
+        told = store.gains.sum
     with Store.open(tmp_path, entropy=os.urandom) as store:
-        assert store.gains.recent() == ()
+        assert store.gains.recent() == () and store.gains.sum == told
         library(store).publish(feed.id, Draft("one"), AT)
         assert len(store.gains.recent()) == 1 and store.revision == 2

@@ -44,13 +44,14 @@ hellos = st.builds(
     can=st.lists(st.from_regex(r"[a-z0-9-]{1,16}", fullmatch=True), max_size=8).map(tuple),
     is_answer=st.booleans(),
     asks=st.booleans(),
+    sum=st.just("") | st.text(hexadecimal, min_size=16, max_size=16),
 )
 gains = st.lists(st.text(hexadecimal, min_size=16, max_size=16), max_size=20).map(tuple)
 
 
 def hello_of(fields: dict[str, Any]) -> Hello:
-    gained = tuple(fields.get("gained", ()))
-    return Hello(**{**fields, "can": tuple(fields["can"]), "gained": gained})
+    rows = {name: tuple(fields.get(name, ())) for name in ("can", "gained", "of")}
+    return Hello(**{**fields, **rows})
 
 
 @given(hellos)
@@ -62,12 +63,14 @@ def test_what_is_said_is_heard(hello: Hello) -> None:
 
 @given(hellos, gains)
 def test_as_many_gains_are_told_as_fit_and_the_newest_of_them(hello: Hello, gained: tuple[str, ...]) -> None:
-    told = telling(hello, gained)
+    tags = tuple(gain[:2] for gain in gained)
+    told = telling(hello, gained, tags)
     datagram = encode_hello(told)
     assert len(datagram) <= MAX_HELLO_BYTES and decode_hello(datagram) == told
     assert told.gained == gained[len(gained) - len(told.gained) :]
     is_all = len(told.gained) == min(len(gained), MAX_GAINED, hello.revision)
-    assert is_all or len(datagram) + 16 + len(' gained=""') > MAX_HELLO_BYTES
+    assert is_all or len(datagram) + 18 + len(' gained="" of=""') > MAX_HELLO_BYTES
+    assert told.of == tuple(gain[:2] for gain in told.gained)
 
 
 @pytest.mark.parametrize("vector", VECTORS["hellos"], ids=lambda vector: vector["name"])
@@ -141,8 +144,9 @@ def as_xml(datagram: bytes) -> Hello | None:
 def test_a_hello_as_we_write_it_means_what_it_does_as_xml_changed_or_not(
     hello: Hello, gained: tuple[str, ...], data: st.DataObject
 ) -> None:
-    datagram = bytearray(encode_hello(telling(hello, gained)))
-    assert decode_hello(bytes(datagram)) == as_xml(bytes(datagram)) == telling(hello, gained)
+    told = telling(hello, gained, data.draw(st.just(()) | st.just(tuple(gain[:2] for gain in gained))))
+    datagram = bytearray(encode_hello(told))
+    assert decode_hello(bytes(datagram)) == as_xml(bytes(datagram)) == told
     at = data.draw(st.integers(0, len(datagram) - 1))
     end = min(len(datagram), at + data.draw(st.integers(0, 3)))
     datagram[at:end] = data.draw(st.sampled_from([*b'0123456789abcdef<>"&:. =/']).map(lambda c: bytes([c])))

@@ -5,11 +5,12 @@ from random import Random
 
 import pytest
 
-from contentdb.names import Address, NodeId
+from contentdb.gains import feed_tag
+from contentdb.names import Address, FeedId, NodeId
 from contentdb.peers import Doubt, Peer
 from discovery.hello import Claim
 from middleware.backoff import FIRST_BACKOFF_S
-from middleware.coverage import MAX_SHARED, SPARE, Coverage
+from middleware.coverage import MAX_SHARED, NOTHING, SPARE, Coverage
 from middleware.sights import Reason
 from middleware.sync import HOPE_S, MAX_CROWD_WAIT_S, MAX_VAIN_S, Interest, Synchroniser
 
@@ -136,6 +137,46 @@ def test_a_burst_that_came_to_us_too_is_no_reason_and_another_is() -> None:
     sync.neighbour_seen(ANN, HOST, Claim(EPOCH, 45, (SONG,), "2" * 16), 0.0)
     assert reasons(sync) == []
     sync.neighbour_seen(ANN, HOST, Claim(EPOCH, 46, (SONG,), "2" * 16), 0.0)
+    assert reasons(sync) == [Reason.NEW]
+
+
+def test_gains_of_feeds_that_nobody_here_wants_are_no_reason_nor_are_files() -> None:
+    memory = Memory()
+    memory.met()
+    coverage = Coverage(memory.peers.get, memory)
+    sync = Synchroniser(Random(1), coverage)
+    sync.interest_changed(Interest(newest_subscription=1), 0.0)
+    wanted, other = feed_tag(FeedId("urn:example:wanted")), feed_tag(FeedId("urn:example:other"))
+    coverage.want([FeedId("urn:example:wanted")])
+    sync.neighbour_seen(ANN, HOST, Claim(EPOCH, 7, (SONG, TALE), of=(other, "00")), 0.0)
+    assert wanted != other and reasons(sync) == []
+    sync.neighbour_seen(ANN, HOST, Claim(EPOCH, 7, (SONG, TALE), of=(other, wanted)), 0.0)
+    assert reasons(sync) == [Reason.NEW]
+    sync.session_ended(ANN, HOST[0], is_whole=False, now=11.0)
+    memory.gains = {TALE}
+    sync.neighbour_seen(ANN, HOST, Claim(EPOCH, 7, (SONG, TALE), of=(other, wanted)), 12.0)
+    assert reasons(sync, 100.0) == []
+    sync.neighbour_seen(ANN, HOST, Claim(EPOCH, 8, (SONG, TALE), of=(other, wanted)), 101.0)
+    assert reasons(sync, 200.0) == [Reason.NEW]  # one of three is not named
+
+
+def test_who_names_only_what_we_do_not_want_need_not_be_met() -> None:
+    memory = Memory()
+    coverage = Coverage(memory.peers.get, memory)
+    sync = Synchroniser(Random(1), coverage)
+    coverage.want([FeedId("urn:example:wanted")])
+    sync.interest_changed(Interest(newest_subscription=1), 0.0)
+    sync.neighbour_seen(ANN, HOST, Claim(EPOCH, 1, (SONG,), of=(feed_tag(FeedId("urn:example:other")),)), 0.0)
+    assert reasons(sync) == []
+
+
+def test_who_tells_the_sum_of_what_came_to_us_need_not_be_met() -> None:
+    memory = Memory()
+    memory.bursts = {(40, NOTHING, "2" * 16)}
+    sync = interested(memory)
+    sync.neighbour_seen(ANN, HOST, Claim(EPOCH, 40, (SONG,), "2" * 16), 0.0)
+    assert reasons(sync) == []
+    sync.neighbour_seen(ANN, HOST, Claim(EPOCH, 41, (SONG,), "3" * 16), 0.0)
     assert reasons(sync) == [Reason.NEW]
 
 
