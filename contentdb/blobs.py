@@ -21,12 +21,13 @@ from contentdb.blobs_files import Progress, safe_name
 from contentdb.blobs_memory import MemoryBlobs
 from contentdb.blobs_state import Repair
 from contentdb.names import Root
+from contentdb.openfile import OpenFile
 
 __all__ = ["Blobs", "DiskBlobs", "MemoryBlobs", "Progress", "Repair", "safe_name"]
 
 
 class Blobs(Protocol):
-    def add_file(self, path: Path, *, progress: Progress | None = None) -> tuple[Root, int]:
+    def add_file(self, path: Path | OpenFile, *, progress: Progress | None = None) -> tuple[Root, int]:
         """Copy a local file in while hashing it; returns its root and length when it is durable.
 
         Raises UsageError if it is no readable plain file, or changed meanwhile. A file that is already

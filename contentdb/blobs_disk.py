@@ -31,6 +31,7 @@ from contentdb.chunking import TreeHasher, check_chunk, chunk_count, chunk_lengt
 from contentdb.errors import RemoteError, UsageError
 from contentdb.model import CHUNK_BYTES
 from contentdb.names import Root
+from contentdb.openfile import OpenFile
 
 
 class DiskBlobs:
@@ -49,9 +50,9 @@ class DiskBlobs:
 
     # --- publishing ---
 
-    def add_file(self, path: Path, *, progress: Progress | None = None) -> tuple[Root, int]:
+    def add_file(self, path: Path | OpenFile, *, progress: Progress | None = None) -> tuple[Root, int]:
         with disk(self._writing), self._shelf.incoming() as (target, temporary):
-            hasher = hash_source(Path(path), lambda piece: append(target, piece), progress, target)
+            hasher = hash_source(path, lambda piece: append(target, piece), progress, target)
             return self._adopt(target, temporary, hasher)
 
     def add_bytes(self, data: bytes) -> tuple[Root, int]:

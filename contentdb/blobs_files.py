@@ -11,6 +11,7 @@ from pathlib import Path
 
 from contentdb.chunking import TreeHasher
 from contentdb.errors import StoreError, UsageError
+from contentdb.openfile import OpenFile
 
 Progress = Callable[[int, int], None]  # bytes done, bytes in all
 
@@ -113,9 +114,13 @@ def used_bytes(path: Path) -> int:
     return 0
 
 
-def open_source(path: Path) -> int:
+def open_source(path: Path | OpenFile) -> int:
     """Open a file that somebody wants to publish; anything but a readable plain file is a UsageError."""
     try:
+        if isinstance(path, OpenFile):
+            if not stat.S_ISREG(path.status().st_mode):
+                raise UsageError(f"{path} is not a plain file; only plain files can be published")
+            return os.dup(path.descriptor)
         if not stat.S_ISREG(path.stat().st_mode):  # looked at first: opening a pipe would wait for its writer
             kind = "a folder" if path.is_dir() else "not a plain file"
             raise UsageError(f"{path} is {kind}; only plain files can be published")
@@ -127,19 +132,21 @@ def open_source(path: Path) -> int:
         raise UsageError(f"{path} cannot be read: {reason}") from error
 
 
-def read_pieces(source: int, path: Path) -> Iterator[bytes]:
+def read_pieces(source: int, path: Path | OpenFile) -> Iterator[bytes]:
+    done = 0  # not by the descriptor's own position, which whoever handed it over shares
     while True:
         try:
-            piece = os.read(source, PIECE_BYTES)
+            piece = read_at(source, PIECE_BYTES, done)
         except OSError as error:
             raise UsageError(f"{path} cannot be read: {error.strerror}") from error
         if not piece:
             return
+        done += len(piece)
         yield piece
 
 
 def hash_source(
-    path: Path, keep: Callable[[bytes], None], progress: Progress | None, target: int | None = None
+    path: Path | OpenFile, keep: Callable[[bytes], None], progress: Progress | None, target: int | None = None
 ) -> TreeHasher:
     """Hash a file and give its pieces to ``keep``; refuse one that changes meanwhile.
 
@@ -166,9 +173,9 @@ def hash_source(
         os.close(source)
 
 
-def _identity(path: Path) -> tuple[int, ...] | None:
+def _identity(path: Path | OpenFile) -> tuple[int, ...] | None:
     try:
-        return _marks(path.stat())
+        return _marks(path.status() if isinstance(path, OpenFile) else path.stat())
     except OSError:
         return None
 

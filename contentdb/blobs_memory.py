@@ -17,6 +17,7 @@ from contentdb.chunking import (
 from contentdb.errors import RemoteError, StoreError, UsageError
 from contentdb.model import CHUNK_BYTES
 from contentdb.names import Root
+from contentdb.openfile import OpenFile
 
 
 @dataclass(slots=True)
@@ -46,9 +47,9 @@ class MemoryBlobs:
     def __init__(self) -> None:
         self._kept: dict[Root, Kept] = {}
 
-    def add_file(self, path: Path, *, progress: Progress | None = None) -> tuple[Root, int]:
+    def add_file(self, path: Path | OpenFile, *, progress: Progress | None = None) -> tuple[Root, int]:
         data = bytearray()
-        hasher = hash_source(Path(path), data.extend, progress)
+        hasher = hash_source(path, data.extend, progress)
         return self._adopt(bytes(data), hasher)
 
     def add_bytes(self, data: bytes) -> tuple[Root, int]:

@@ -7,6 +7,7 @@ from pathlib import Path
 from contentdb.errors import UsageError
 from contentdb.model import AttributeValue, Content, Enclosure, Entry, Link
 from contentdb.names import FeedId
+from contentdb.openfile import OpenFile
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +35,7 @@ class Draft:
     links: tuple[Link, ...] = ()
     language: str | None = None
     attributes: Mapping[str, AttributeValue] = field(default_factory=dict)
-    files: "tuple[Path | Attachment, ...]" = ()
+    files: "tuple[Path | Attachment | OpenFile, ...]" = ()
     expires: int | None = None
 
 
@@ -64,10 +65,10 @@ class Published:
     is_new: bool
 
 
-def size_of(file: Path | Attachment) -> int:
+def size_of(file: Path | Attachment | OpenFile) -> int:
     if isinstance(file, Attachment):
         return len(file.data)
     try:
-        return file.stat().st_size
+        return (file.status() if isinstance(file, OpenFile) else file.stat()).st_size
     except OSError as error:
         raise UsageError(f"cannot read {file}: {error.strerror}") from error

@@ -38,10 +38,11 @@ from contentdb.names import (
     parse_entry_id,
     parse_feed_id,
 )
+from contentdb.openfile import OpenFile
 from contentdb.store import Store
 from contentdb.stored import stored_descriptor
 
-__all__ = ["Attachment", "Draft", "FeedDraft", "Library", "Published", "Ready"]
+__all__ = ["Attachment", "Draft", "FeedDraft", "Library", "OpenFile", "Published", "Ready"]
 
 
 class Library:
@@ -169,7 +170,7 @@ class Library:
             self.store.ensure_room(sum(size_of(path) for path in draft.files))
 
     def enclose(
-        self, files: Sequence[Path | Attachment], progress: Progress | None = None
+        self, files: Sequence[Path | Attachment | OpenFile], progress: Progress | None = None
     ) -> tuple[Enclosure, ...]:
         """Copy files in; touches nothing but the blobs, which threads may share."""
         return tuple(self._enclose(file, progress) for file in files)
@@ -260,7 +261,7 @@ class Library:
             enclosures=enclosures,
         )
 
-    def _enclose(self, file: Path | Attachment, progress: Progress | None) -> Enclosure:
+    def _enclose(self, file: Path | Attachment | OpenFile, progress: Progress | None) -> Enclosure:
         if isinstance(file, Attachment):
             root, length = self.store.blobs.add_bytes(file.data)
         else:

@@ -68,6 +68,7 @@ SHELLS = {
     "contentdb/apart": "reads foreign feeds in a process of its own",
     "contentdb/blobs_disk": "keeps enclosures as files, under a lock, since workers read them too",
     "contentdb/blobs_files": "the calls to the file system that enclosures need",
+    "contentdb/openfile": "holds a descriptor that an app has passed",
     "contentdb/blobs_recovery": "looks at files after an unclean stop",
     "contentdb/blobs_shelf": "knows where each file of an enclosure lies",
     "contentdb/blobs_state": "keeps the have-bitmap beside the bytes",

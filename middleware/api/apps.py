@@ -69,7 +69,10 @@ class Apps:
             self._discoveries.lost(number)
             self._watching.lost(number)
 
-    def line_received(self, number: int, line: bytes) -> list[ApiEffect]:
+    def line_received(
+        self, number: int, line: bytes, passed: dict[int, int] | None = None
+    ) -> list[ApiEffect]:
+        """`passed` are the open files that came through this connection, by their numbers."""
         app = self._apps.get(number)
         if app is None:
             return []
@@ -78,17 +81,18 @@ class Apps:
         except MessageError as error:
             return [Send(number, encode_error(error.id, error.code, str(error)))]
         try:
-            return self._answered(app, request)
+            return self._answered(app, request, {} if passed is None else passed)
         except (UsageError, StoreError, RemoteError, OSError) as error:
             return refusal(Asked(number, request.id), error)
 
     # -- requests
 
-    def _answered(self, app: App, request: Request) -> list[ApiEffect]:
+    def _answered(self, app: App, request: Request, passed: dict[int, int]) -> list[ApiEffect]:
         if not app.name and request.method != "hello":
             raise CallError("say hello first, with the name of your app", Code.NOT_ALLOWED)
         if request.method == "publish":
-            return self._publications.asked(Asked(app.number, request.id), app.name, request.params)
+            asked = Asked(app.number, request.id)
+            return self._publications.asked(asked, app.name, request.params, passed)
         # What was sent before is done before: a list must show what the same app published.
         effects = self._publications.flush() if self._publications.is_waiting else []
         try:

@@ -1,17 +1,23 @@
 """One app's socket: reads lines while the app reads ours, and sends without ever waiting."""
 
 import asyncio
+import os
 import socket
 from collections import deque
 from collections.abc import Callable
 
-from middleware.api.messages import MAX_REQUEST_BYTES, Lines, MessageError, encode_error
+from middleware.api.messages import MAX_PASSED, MAX_REQUEST_BYTES, Lines, MessageError, encode_error
 
 READ_BYTES = 1 << 16
+CAN_PASS = hasattr(socket, "recv_fds")
 # An app that leaves so much unread is not read from until it has taken it: it cannot ask for more meanwhile.
 PAUSE_ABOVE_BYTES = 1 << 20
 # One that takes nothing while entries and news pile up is dropped; it resumes when it comes back.
 MAX_UNSENT_BYTES = 128 << 20
+
+
+# Open files that came and were not used yet, by requests that failed or are still on their way.
+MAX_HELD = 2 * MAX_PASSED
 
 
 class Connection:
@@ -23,11 +29,14 @@ class Connection:
         loop: asyncio.AbstractEventLoop,
         has_lines: Callable[["Connection"], None],
         is_lost: Callable[["Connection"], None],
+        has_passed: Callable[[], None],
     ) -> None:
         self.number, self._sock, self._loop = number, sock, loop
-        self._has_lines, self._is_lost = has_lines, is_lost
+        self._has_lines, self._is_lost, self._has_passed = has_lines, is_lost, has_passed
         self._lines = Lines(MAX_REQUEST_BYTES)
         self.waiting: deque[bytes] = deque()
+        self.passed: dict[int, int] = {}  # open files that came through it, by number
+        self._passed_count = 0
         self._unsent: deque[memoryview] = deque()
         self.unsent_bytes = 0
         self._is_reading = self._is_writing = self._is_leaving = False
@@ -48,7 +57,7 @@ class Connection:
 
     def _readable(self) -> None:
         try:
-            data = self._sock.recv(READ_BYTES)
+            data = self._receive()
         except (BlockingIOError, InterruptedError):
             return
         except OSError:
@@ -64,6 +73,25 @@ class Connection:
             return
         if self.waiting:
             self._has_lines(self)
+
+    def _receive(self) -> bytes:
+        if not CAN_PASS or self._sock.family != socket.AF_UNIX:
+            return self._sock.recv(READ_BYTES)
+        data, descriptors, _, _ = socket.recv_fds(
+            self._sock, READ_BYTES, MAX_PASSED, getattr(socket, "MSG_CMSG_CLOEXEC", 0)
+        )
+        for descriptor in descriptors:
+            self._passed_count += 1
+            self.passed[self._passed_count] = descriptor
+        while len(self.passed) > MAX_HELD:
+            self.drop_passed()
+        if descriptors:
+            self._has_passed()
+        return data
+
+    def drop_passed(self) -> None:
+        """Close the open file that has waited longest."""
+        os.close(self.passed.pop(next(iter(self.passed))))
 
     # -- writing
 
@@ -130,4 +158,7 @@ class Connection:
         self._loop.remove_writer(self._sock)
         self._sock.close()
         self._unsent.clear()
+        for descriptor in self.passed.values():
+            os.close(descriptor)
+        self.passed.clear()
         self._is_lost(self)

@@ -1,5 +1,6 @@
 """Calls about entries and their files."""
 
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ from contentdb.blobs import Blobs
 from contentdb.errors import UsageError
 from contentdb.feeds import FeedRow
 from contentdb.ledger import Event, Happening
-from contentdb.library import Draft, Published
+from contentdb.library import Draft, OpenFile, Published
 from contentdb.model import Content, Enclosure
 from contentdb.names import FeedId
 from contentdb.query import EntryRow, Selection
@@ -28,7 +29,7 @@ from middleware.api.documents import (
     unblocked,
 )
 from middleware.api.home import Home
-from middleware.api.parameters import Attributes
+from middleware.api.parameters import Attributes, Files, Passed
 from middleware.ledger import hints, sentences
 
 # A page of these fits into one answer, whatever the entries are; `more` tells that there is another.
@@ -48,7 +49,7 @@ def draft_of(
     content: str | None = None,
     categories: list[str] | None = None,
     attributes: Attributes | None = None,
-    files: list[Path] | None = None,
+    files: Files | None = None,
     language: str | None = None,
     expires: int | None = None,
 ) -> tuple[FeedId, Draft]:
@@ -56,9 +57,6 @@ def draft_of(
     at = home.at()
     for category in categories or ():
         check_category(category)
-    for path in files or ():
-        if path.is_dir():
-            raise UsageError(f"{path} is a folder; an entry carries files: name each of them")
     if expires is not None and not at < expires <= MAX_TIME:
         raise UsageError(f"expires is in Unix milliseconds and a time to come; got {expires}")
     draft = Draft(
@@ -69,7 +67,7 @@ def draft_of(
         categories=tuple(categories or ()),
         language=language,
         attributes=attributes or {},
-        files=tuple(files or ()),
+        files=tuple(_files(files or [])),
         expires=expires,
     )
     # By id nearly always; its descriptor need not be read for that.
@@ -77,6 +75,15 @@ def draft_of(
     feed_id = FeedId(feed) if is_id else find_feed(home.store, feed).id
     home.library.check(feed_id, draft, at)
     return feed_id, draft
+
+
+def _files(files: Files) -> Iterator[Path | OpenFile]:
+    for file in files:
+        if isinstance(file, Passed):
+            raise UsageError("open files are handed over to a running node, through its socket: give paths")
+        if isinstance(file, Path) and file.is_dir():
+            raise UsageError(f"{file} is a folder; an entry carries files: name each of them")
+        yield file
 
 
 def publish(home: Home, app: str, **given: Any) -> Document:

@@ -17,6 +17,8 @@ MAX_REQUEST_BYTES = 1 << 20
 # What a node answers may list many entries.
 MAX_ANSWER_BYTES = 64 << 20
 MAX_ERROR_CHARACTERS = 2_000
+# Open files that come with one message: as many as an entry has.
+MAX_PASSED = 32
 
 RequestId: TypeAlias = int | str | None
 

@@ -2,13 +2,24 @@
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from contentdb.attributes import MAX_INTEGER, MIN_INTEGER, AttributeValue, Time
+from contentdb.openfile import OpenFile
 from middleware.api.messages import CallError, Code
 
 Check = Callable[[Any], Any]  # returns the value as the call wants it; None if it is of a wrong kind
 Attributes = dict[str, AttributeValue]
+
+
+class Passed(NamedTuple):
+    """An open file that came through the socket: the how manieth of its connection, and what it is called."""
+
+    number: int
+    name: str
+
+
+Files = list[Path | Passed | OpenFile]
 MAX_LIST = 1_000
 
 
@@ -28,6 +39,15 @@ def _path(value: Any) -> Path | None:
     if type(value) is not str or "\0" in value or not Path(value).is_absolute():
         return None
     return Path(value)
+
+
+def _file(value: Any) -> Path | Passed | None:
+    if type(value) is not dict:
+        return _path(value)
+    if value.keys() != {"descriptor", "name"}:
+        return None
+    number, name = _number(value["descriptor"]), _text(value["name"])
+    return Passed(number, name) if number is not None and name else None
 
 
 def _number(value: Any) -> int | None:
@@ -75,7 +95,10 @@ KINDS: dict[Any, tuple[str, Check]] = {
     bool: ("true or false", _truth),
     Path: ("an absolute path", _path),
     list[str]: (f"a list of up to {MAX_LIST} strings", _several(_text)),
-    list[Path]: (f"a list of up to {MAX_LIST} absolute paths", _several(_path)),
+    Files: (
+        f'a list of up to {MAX_LIST} absolute paths or {{"descriptor": NUMBER, "name": NAME}}',
+        _several(_file),
+    ),
     Attributes: (
         'an object of strings, numbers, booleans and times, which are {"time": MILLISECONDS}',
         _attributes,

@@ -17,6 +17,8 @@ from middleware.effects import Effect
 
 # How long apps are served before hellos and sessions get their turn.
 TURN_S = 0.005
+# Open files that wait to be named, of all apps: a process has a thousand descriptors, and needs others too.
+MAX_PASSED_BY_ALL = 256
 # How often those who watch are told how far things are.
 TICK_S = 0.5
 
@@ -65,7 +67,12 @@ class ApiServer:
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         number, self._next = self._next, self._next + 1
         self._connections[number] = Connection(
-            number, sock, loop=self._loop, has_lines=self._has_lines, is_lost=self._lost
+            number,
+            sock,
+            loop=self._loop,
+            has_lines=self._has_lines,
+            is_lost=self._lost,
+            has_passed=self._passed,
         )
         self._perform(self._apps.connected(number, needs_token=self._listening.needs_token))
 
@@ -77,6 +84,11 @@ class ApiServer:
         self._busy.append(connection)
         connection.resume()  # which stops reading until these are served
         self._turn_soon()
+
+    def _passed(self) -> None:
+        """Who has handed over most loses some first, so that one app alone cannot use up what there is."""
+        while sum(len(each.passed) for each in self._connections.values()) > MAX_PASSED_BY_ALL:
+            max(self._connections.values(), key=lambda each: len(each.passed)).drop_passed()
 
     # -- turns
 
@@ -95,7 +107,7 @@ class ApiServer:
             try:
                 if connection.waiting:
                     line = connection.waiting.popleft()
-                    effects += self._apps.line_received(connection.number, line)
+                    effects += self._apps.line_received(connection.number, line, connection.passed)
             except BaseException:
                 # A bug of ours: this app learns of it by the end of its connection, all others by nothing.
                 self._perform(effects)

@@ -10,7 +10,7 @@ from middleware.api.messages import MAX_ANSWER_BYTES, CallError, Code
 from middleware.client.connection import FIRST_RETRY_S, MAX_RETRY_S
 from middleware.client.conversation import REPEATABLE, Conversation, Inbox, Message
 from middleware.client.errors import NodeGone, NodeNotRunning, call_error
-from middleware.client.requests import AttributeValue, PathLike, attributes_of, files_of, given, milliseconds
+from middleware.client.requests import AttributeValue, PathLike, attributes_of, given, milliseconds, paths_of
 from middleware.client.results import Entry, Event, Feed, Neighbour, Status
 from middleware.client.wire import open_socket, token_for
 
@@ -214,7 +214,7 @@ class AsyncNode:
     ) -> Entry:
         params = given(
             attributes=attributes_of(attributes),
-            files=files_of(files),
+            files=paths_of(files),
             expires=milliseconds(expires, "expires"),
         )
         return Entry.of(await self.call("publish", feed=feed, title=title, **params, **more))

@@ -6,12 +6,13 @@ wait for their turn. A connection that breaks is opened again, and subscriptions
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Self
 
 from middleware.api.messages import CallError, Code
 from middleware.client.conversation import REPEATABLE, Conversation, Inbox, Message
 from middleware.client.errors import NodeGone, NodeNotRunning, call_error
+from middleware.client.requests import numbered
 from middleware.client.wire import Wire, open_socket, token_for
 
 FIRST_RETRY_S, MAX_RETRY_S = 0.05, 2.0
@@ -51,8 +52,11 @@ class Connection:
         with self._changed:
             if self._wire is None:
                 raise NodeGone("the connection to the node is broken")
+            descriptors: list[int] = []
+            if "files" in params:
+                params, descriptors = numbered(params, self._wire.passed, can_pass=self._wire.can_pass)
             number, data = self._talk.ask(method, params, inbox)
-            self._transmit(data)
+            self._transmit(data, descriptors)
             return number
 
     def answer(self, number: int) -> Any:
@@ -68,11 +72,11 @@ class Connection:
                 raise call_error(message["error"])
             return message.get("result")
 
-    def _transmit(self, data: bytes) -> None:
+    def _transmit(self, data: bytes, descriptors: Sequence[int] = ()) -> None:
         assert self._wire is not None
         lines: list[bytes] | None = None if self._is_read else []
         try:
-            self._wire.send(data, lines)
+            self._wire.send(data, lines, descriptors)
         except NodeGone:
             self._broken()
             raise

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
-from typing import Any, Self
+from typing import IO, Any, Self
 
 from middleware.client.callbacks import Callback, Callbacks, Schedule
 from middleware.client.connection import Connection
@@ -81,7 +81,7 @@ class Node:
         content: str | None = None,
         categories: Iterable[str] = (),
         attributes: Mapping[str, AttributeValue] | None = None,
-        files: Iterable[PathLike] | None = None,
+        files: Iterable[PathLike | IO[Any]] | None = None,
         language: str | None = None,
         expires: datetime | int | None = None,
     ) -> Entry:
@@ -89,7 +89,8 @@ class Node:
 
             node.publish(feed.id, title="Corner of 5th", attributes={"genre": "jazz"}, files=["take1.ogg"])
 
-        With the `id` of an own entry of the feed, this is a new version of it. Files are copied. Raises
+        With the `id` of an own entry of the feed, this is a new version of it. Files are copied; one that is
+        given open may be such that the node could not open it itself, or have no name any more. Raises
         NodeGone if the node ended meanwhile: then it may be published or not.
         """
         params = given(

@@ -3,10 +3,11 @@
 import os
 from collections.abc import Iterable, Mapping
 from datetime import datetime
-from typing import Any, TypeAlias
+from typing import IO, Any, NamedTuple, TypeAlias
 
 from contentdb.attributes import Time
 from contentdb.errors import UsageError
+from middleware.api.messages import MAX_PASSED
 
 AttributeValue: TypeAlias = str | int | float | bool | datetime | Time
 PathLike: TypeAlias = str | os.PathLike[str]
@@ -43,7 +44,54 @@ def _attribute(name: str, value: AttributeValue) -> Any:
     return value
 
 
-def files_of(files: "Iterable[PathLike] | None") -> list[str] | None:
-    if isinstance(files, str | os.PathLike):
-        raise UsageError("files is a list of paths; put the path into brackets")
-    return None if files is None else [absolute(path) for path in files]
+def files_of(files: "Iterable[PathLike | IO[Any]] | None") -> "list[str | Handed] | None":
+    """Paths, and open files, which go with the request itself."""
+    if isinstance(files, str | os.PathLike) or hasattr(files, "fileno"):
+        raise UsageError("files is a list of paths or open files; put it into brackets")
+    return None if files is None else [_file(file) for file in files]
+
+
+def paths_of(files: "Iterable[PathLike] | None") -> "list[str | Handed] | None":
+    """The same where open files cannot be handed over."""
+    found = files_of(files)
+    if any(isinstance(file, Handed) for file in found or ()):
+        raise UsageError("open files are handed over by connect(), not by connect_async(); give their paths")
+    return found
+
+
+def _file(file: "PathLike | IO[Any]") -> "str | Handed":
+    if isinstance(file, str | os.PathLike):
+        return absolute(file)
+    try:
+        descriptor = file.fileno()
+    except (AttributeError, OSError, ValueError):
+        raise UsageError(f"a file is a path, or an open file of the system's; got {file!r:.80}") from None
+    if file.writable():
+        file.flush()  # the node reads what the disk has
+    name = file.name if isinstance(file.name, str) else ""
+    return Handed(descriptor, os.path.basename(name) or "file")
+
+
+class Handed(NamedTuple):
+    """An open file on its way to the node."""
+
+    descriptor: int
+    name: str
+
+
+def numbered(params: Params, passed: int, *, can_pass: bool) -> tuple[Params, list[int]]:
+    """A request without its open files: these go beside it, and it names them by their numbers."""
+    descriptors: list[int] = []
+    files: list[Any] = []
+    for file in params["files"] or ():
+        if isinstance(file, Handed):
+            descriptors.append(file.descriptor)
+            file = {"descriptor": passed + len(descriptors), "name": file.name}
+        files.append(file)
+    if descriptors and not can_pass:
+        raise UsageError(
+            "open files can be handed over through a Unix socket of connect() only; give their paths"
+        )
+    if len(descriptors) > MAX_PASSED:
+        raise UsageError(f"at most {MAX_PASSED} open files go with one entry; got {len(descriptors)}")
+    return {**params, "files": files} if descriptors else params, descriptors

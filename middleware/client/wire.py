@@ -3,6 +3,7 @@
 import os
 import select
 import socket
+from collections.abc import Sequence
 from contextlib import suppress
 
 from middleware.api.address import read_pointer, read_token
@@ -41,17 +42,27 @@ class Wire:
 
     def __init__(self, sock: socket.socket) -> None:
         self._sock = sock
+        self.can_pass = hasattr(socket, "send_fds") and sock.family == socket.AF_UNIX
+        self.passed = 0  # open files, so far
         sock.setblocking(False)
         self._lines = Lines(MAX_ANSWER_BYTES)
         self._bell, self._rope = socket.socketpair()  # pulling the one rings the other
         self._bell.setblocking(False)
 
-    def send(self, data: bytes, received: "list[bytes] | None") -> None:
-        """Send all of it. If the node does not take it, it may wait for us: lines that come are kept."""
+    def send(self, data: bytes, received: "list[bytes] | None", descriptors: Sequence[int] = ()) -> None:
+        """Send all of it, with these open files.
+
+        If the node does not take it, it may wait for us: lines that come are kept.
+        """
         view = memoryview(data)
         while view:
             try:
-                view = view[self._sock.send(view) :]
+                if descriptors:
+                    view = view[socket.send_fds(self._sock, [view], descriptors) :]
+                    self.passed += len(descriptors)
+                    descriptors = ()
+                else:
+                    view = view[self._sock.send(view) :]
             except BlockingIOError:
                 self._wait(is_reading=received is not None, is_writing=True, timeout_s=None)
                 if received is not None:
