@@ -125,11 +125,11 @@ class World(Timeline):
         """Everybody in range hears it; those as far away as each other at the same moment."""
         self.hellos_sent += 1
         heard: dict[float, list[Station]] = {}
-        stations = self._stations
+        stations, chance = self._stations, self.rng.random
         for name, link in self._near[sender.name].items():
             if link.interference is not None:
                 self._spoil(link, link.interference, stations[name], data, sender.hello_address)
-            elif not link.loss or not self._is_lost(link):
+            elif not link.loss or chance() >= link.loss:
                 heard.setdefault(link.delay_s, []).append(stations[name])
         for delay_s, others in heard.items():
             self.after(delay_s, partial(self._hear, others, data, sender.hello_address))
