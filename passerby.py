@@ -16,6 +16,8 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # loaded when they are asked for: a short command needs none of them
+    from argparse import ArgumentParser
+
     from contentdb.attributes import Time as Time
     from contentdb.errors import UsageError as UsageError
     from middleware.api.messages import CallError as CallError
@@ -114,7 +116,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         return measure(arguments)
     from middleware.cli.main import main as command
 
-    return command(arguments, version=__version__)
+    return command(arguments, version=__version__, measuring=_measuring_parser)
+
+
+def _measuring_parser() -> "ArgumentParser":
+    from evaluation.cli import build_parser
+
+    return build_parser()
 
 
 def _open_what_is_closed() -> None:

@@ -35,6 +35,7 @@ def build_parser(version: str = "") -> Parser:
     looking_commands(verbs)
     _gateway_commands(verbs)
     _bundle_command(verbs)
+    _completion_command(verbs)
     # Listed for --help only; passerby.main hands this over before this parser is asked.
     bench = verbs.add_parser("bench", help="run the benchmarks")
     bench.set_defaults(run="bench")
@@ -199,6 +200,13 @@ def _gateway_commands(verbs: "Verbs") -> None:
 def _bundle_command(verbs: "Verbs") -> None:
     bundle = _command(verbs, "bundle", "bundle:bundle", "pack the program for machines without internet")
     bundle.add_argument("--into", metavar="FILE", help="or a folder; named after this platform if not given")
+
+
+def _completion_command(verbs: "Verbs") -> None:
+    completion = _command(
+        verbs, "completion", "completion:completion", "print a script by which a shell completes commands"
+    )
+    completion.add_argument("shell", choices=("bash", "zsh", "fish"), help="the one that is to complete")
 
 
 def _people_commands(verbs: "Verbs") -> None:

@@ -49,4 +49,5 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "gateway remove": ("passerby gateway remove https://blog.example/feed.xml",),
     "gateway run": ("passerby gateway run", "passerby gateway run --once"),
     "bundle": ("passerby bundle --into passerby.tar.gz",),
+    "completion": ("passerby completion bash", "passerby completion fish | source"),
 }

@@ -2,7 +2,8 @@
 
 import importlib
 import sys
-from collections.abc import Sequence
+from argparse import ArgumentParser
+from collections.abc import Callable, Sequence
 
 from contentdb.errors import RemoteError, StoreError, UsageError
 from middleware.cli.arguments import build_parser as build_parser
@@ -13,10 +14,15 @@ from middleware.collector import relax_collector
 EXIT_OK, EXIT_FAILED = 0, 1
 
 
-def main(argv: Sequence[str], *, version: str = "") -> int:
-    """Run one command, e.g. ``main(["feeds", "--json"])``; returns the exit status."""
+def main(
+    argv: Sequence[str], *, version: str = "", measuring: Callable[[], ArgumentParser] | None = None
+) -> int:
+    """Run one command, e.g. ``main(["feeds", "--json"])``; returns the exit status.
+
+    `measuring` makes the parser of commands that are not run here and yet completed by shells.
+    """
     try:
-        status = _run(argv, version)
+        status = _run(argv, version, measuring)
         sys.stdout.flush()  # here, where a full disk or a reader that has gone can still be told
         return status
     except (UsageError, StoreError, RemoteError) as error:
@@ -35,7 +41,7 @@ def main(argv: Sequence[str], *, version: str = "") -> int:
         return _complain("stopped")
 
 
-def _run(argv: Sequence[str], version: str) -> int:
+def _run(argv: Sequence[str], version: str, measuring: Callable[[], ArgumentParser] | None) -> int:
     try:
         options = parse(list(argv), version)
     except SystemExit as stopped:  # argparse has said why, or has shown its help
@@ -45,6 +51,7 @@ def _run(argv: Sequence[str], version: str) -> int:
     from middleware.cli.desk import Desk
 
     relax_collector()
+    options.measuring = measuring
     module, _, function = options.run.partition(":")
     command = getattr(importlib.import_module(f"middleware.cli.{module}"), function)
     with Desk(options.home, as_json=options.json) as desk:
