@@ -20,6 +20,7 @@ if sys.platform != "win32":
 RECEIVE_BYTES = 262_144  # read at once: five records of three chunks
 SEND_BYTES = 262_144  # written and not yet taken by the kernel; above this the core is asked for no more
 TURN_BYTES = 1_048_576  # sent in one go, before hellos and other streams get their turn
+TURN_S = 0.02  # likewise: answers that are hard to find have few bytes
 CLOSE_S = 15.0  # for the peer to take what was sent and to close too
 
 PeerName: TypeAlias = (
@@ -100,8 +101,8 @@ class TcpStream(asyncio.BufferedProtocol):
 
     def _send(self, transport: asyncio.Transport) -> bool:
         """Write what can be written in one turn; True if the core has no more."""
-        sent = 0
-        while not self._is_full and sent < TURN_BYTES:
+        sent, ends = 0, self._loop.time() + TURN_S
+        while not self._is_full and sent < TURN_BYTES and self._loop.time() < ends:
             output = self.core.next_output()
             if output is None:
                 return True

@@ -154,6 +154,12 @@ def test_feeds_go_on_after_an_id_and_come_once_each_while_others_are_added() -> 
     assert "late" not in titles(asking.all_feeds(FeedsRequest(after=answer.next))[0])
 
 
+def test_a_search_for_feeds_that_finds_none_is_answered_in_parts() -> None:
+    asking = Asking(library(30), Settings(max_feeds_evaluated=20, feeds_per_reply=8))
+    assert len(asking.ask(FeedsRequest("title = 'none'"))) == 3
+    assert asking.all_feeds(FeedsRequest("title = 'none'")) == ([], 30, 2)
+
+
 def test_many_descriptors_are_cut_into_parts_and_answers() -> None:
     asking = Asking(library(30, subtitle=Text("x" * 50_000)))
     assert len(asking.ask(FeedsRequest())) > 10

@@ -28,11 +28,13 @@ from transport.messages import (
     MAX_ANSWER_BYTES,
     MAX_BODY_BYTES,
     MAX_IDS_ASKED,
+    EntriesReply,
     Except,
     FeedRequest,
     How,
     Ids,
     OneEntry,
+    Reply,
     Since,
 )
 from transport.solicitation.answers import Settings
@@ -226,6 +228,17 @@ def test_evaluating_is_bounded_and_going_on_comes_to_the_end() -> None:
     assert (found.withheld, last.next is None) == (8, False)
     whole = asking.all_entries(request(ALL, "title = '49'"))
     assert (whole.titles, whole.withheld, whole.requests) == (["49"], 49, 7)
+
+
+def test_a_search_that_finds_nothing_is_answered_in_parts_so_that_others_get_their_turn() -> None:
+    asking = Asking(store_with(*entries(50)), Settings(max_evaluated=30, evaluated_per_reply=8))
+    answers = []
+    for message, _ in asking.ask(request(ALL, "title = 'none'")):
+        assert isinstance(message, Reply) and isinstance(message.answer, EntriesReply)
+        answers.append((message.answer.withheld, message.more))
+    assert answers == [(8, True), (8, True), (8, True), (6, False)]
+    whole = asking.all_entries(request(ALL, "title = 'none'"))
+    assert (whole.titles, whole.withheld, whole.replies) == ([], 50, 7)
 
 
 def test_a_dear_selector_is_evaluated_for_fewer_entries() -> None:

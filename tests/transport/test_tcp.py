@@ -4,6 +4,8 @@ import asyncio
 import hashlib
 import socket
 import struct
+import time
+from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 
@@ -24,7 +26,7 @@ from tests.transport.streams import (
 )
 from transport.radio import Dialler
 from transport.tcp import Tcp
-from transport.tcp_stream import TURN_BYTES
+from transport.tcp_stream import TURN_BYTES, TURN_S
 
 PIECE = bytes(range(256)) * 192
 
@@ -129,6 +131,30 @@ def test_a_sender_that_never_waits_leaves_turns_to_others() -> None:
             assert endless.given_bytes - given < TURN_BYTES + len(PIECE)
         stream.abort()
         await sink.is_lost.wait()
+        listening.radio.close()
+
+    run(test())
+
+
+def test_answers_that_are_hard_to_find_leave_turns_to_others_too() -> None:
+    def hard() -> Iterator[bytes]:
+        """Few bytes, and each piece of them costs as much as a turn may."""
+        for _ in range(40):
+            began = time.monotonic()
+            while time.monotonic() < began + TURN_S:
+                pass
+            yield b"nothing"
+
+    async def test() -> None:
+        source, sink = Source(hard()), Sink()
+        listening = await Listening(sink).at()
+        Tcp(nobody).dial(listening.address, source)
+        while not source.wants_close:
+            given = source.given_bytes
+            await asyncio.sleep(0)
+            assert source.given_bytes - given <= 2 * len(b"nothing")
+        await sink.is_lost.wait()
+        assert sink.received == b"nothing" * 40
         listening.radio.close()
 
     run(test())

@@ -37,8 +37,11 @@ class Settings:
     part_bytes: int = 65_000
     # A tenth of a second of evaluating for a stranger, on a laptop.
     max_evaluated: int = 20_000
+    # Of this, so much before a reply goes out with what was found, be it nothing: others get their turn then.
+    evaluated_per_reply: int = 2_000
     # Each costs the reading of a descriptor, which is twenty times an entry's evaluation.
     max_feeds_evaluated: int = 1_000
+    feeds_per_reply: int = 100
     # Building more cells of a sketch than are kept up to date takes a fifth of a second for so many ids.
     max_rebuilt_ids: int = 200_000
     # A filter is dear to build and changes with each entry; what it hides by chance, it hides as long.
@@ -47,7 +50,13 @@ class Settings:
     def __post_init__(self) -> None:
         if not 1 <= self.chunks_per_reply < MAX_CHUNKS_ASKED:
             raise UsageError(f"chunks_per_reply is 1 to {MAX_CHUNKS_ASKED - 1}; got {self.chunks_per_reply}")
-        for name in ("part_bytes", "max_evaluated", "max_feeds_evaluated"):
+        for name in (
+            "part_bytes",
+            "max_evaluated",
+            "evaluated_per_reply",
+            "max_feeds_evaluated",
+            "feeds_per_reply",
+        ):
             if getattr(self, name) < 1:
                 raise UsageError(f"{name} is at least 1; got {getattr(self, name)}")
 

@@ -106,11 +106,15 @@ class EntryAnswers:
     def _pieces(self, question: _Question, part: _Part) -> Iterator[Piece]:
         room, work = MAX_ANSWER_BYTES - part.bytes, self._settings.max_evaluated
         last, is_known, selector = question.window.after, question.is_known, question.selector
+        reply_at = work - self._settings.evaluated_per_reply
         for offer in question.offers:
             size = HEADER.size + offer.size
             if work <= 0 or size > room:
                 yield self._piece(question, part, following=last)
                 return
+            if work <= reply_at:
+                yield self._piece(question, part, more=True)
+                part, reply_at = _Part(), work - self._settings.evaluated_per_reply
             work -= 1 if selector is None else work_of(selector, offer.seen)
             last = offer.revision
             if is_known is not None and is_known(offer.short_id):

@@ -127,12 +127,15 @@ class Server:
         selector = read_selector(ask.selector)
         found: list[Signed] = []
         size, withheld, room, work = 0, 0, MAX_ANSWER_BYTES, self._settings.max_feeds_evaluated
-        last = ask.after
+        last, reply_at = ask.after, work - self._settings.feeds_per_reply
         for id, signed, updated in self._listed(ask.after or FeedId("")):
             item = HEADER.size + len(signed.data)
             if work <= 0 or item > room:
                 yield Piece(FeedsReply(len(found), withheld, last), [encode_items(found)])
                 return
+            if work <= reply_at:
+                yield Piece(FeedsReply(len(found), withheld), [encode_items(found)], more=True)
+                found, size, withheld, reply_at = [], 0, 0, work - self._settings.feeds_per_reply
             is_match, cost = _matches(selector, signed, updated)
             work, last = work - cost, id
             if not is_match:
