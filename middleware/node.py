@@ -172,7 +172,7 @@ class Node:
         return not self._outreach.looks_at(source) and self.neighbourhood.heard_again(hello, source, now)
 
     def hello_received(self, hello: Hello, source: Address, now: float, at: int) -> list[Effect]:
-        if self._outreach.looks_at(source):
+        if hello.node != self.id and self._outreach.looks_at(source):
             own = self.neighbourhood.asking()
             self._outreach.heard(source, hello, hello.next_s if own is None else own.next_s, now)
         effects = self.neighbourhood.hello_received(hello, source, now)

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from random import Random
 
-from contentdb.names import Address
+from contentdb.names import Address, NodeId
 from discovery.hello import Hello
 from discovery.neighbourhood import LOST_AFTER_HELLOS
 from discovery.sightings import host_of
@@ -33,6 +33,7 @@ class Place:
     ports: tuple[int, ...]  # where hellos may be heard
     dialled: Address | None  # where sessions may be accepted; None: that is not known
     due: float
+    node: NodeId | None = None  # who answered last
     unanswered: int = 0
     heard_at: float = float("-inf")
     dial_at: float = float("inf")
@@ -70,13 +71,21 @@ class Outreach:
         return bool(self._places) and host_of(source) in self._places
 
     def heard(self, source: Address, hello: Hello, own_next_s: float, now: float) -> None:
-        """A hello came from there. Whoever answers is asked again in time; who speaks unasked need not be."""
+        """A hello came from there. Whoever answers is asked again in time; who speaks unasked need not be.
+
+        Several nodes may share a host, ours among them: at an address that was given, what others say
+        unasked is no reason not to ask the one who answered.
+        """
         place = self._places.get(host_of(source))
-        if place is not None:
-            is_ours = hello.is_answer
-            wait_s = min(hello.next_s, own_next_s) if is_ours else LOST_AFTER_HELLOS * hello.next_s
-            place.due, place.unanswered, place.dials = now + wait_s, 0, 0
-            place.dial_at, place.heard_at = float("inf"), now
+        if place is None:
+            return
+        if hello.is_answer or place.dialled is None:
+            place.node = hello.node
+        elif place.node != hello.node:
+            return
+        wait_s = min(hello.next_s, own_next_s) if hello.is_answer else LOST_AFTER_HELLOS * hello.next_s
+        place.due, place.unanswered, place.dials = now + wait_s, 0, 0
+        place.dial_at, place.heard_at = float("inf"), now
 
     def dial_ended(self, address: Address, now: float) -> None:
         """A stream to an address that was given is over, or never was; it is dialled again after longer."""

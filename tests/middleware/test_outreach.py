@@ -1,6 +1,7 @@
 """Looking for somebody at an address: how often, and when to stop."""
 
 import itertools
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -131,3 +132,26 @@ def test_a_node_that_is_to_meet_somebody_asks_at_once_and_remembers_it() -> None
     with pytest.raises(UsageError, match=r"192\.0\.2\.7:4747"):
         alice.core.meet("ann.example", world.now, world.at)
     assert alice.store.peers.given() == ["ip:192.0.2.7:40123"]
+
+
+def test_what_others_at_the_same_host_say_does_not_keep_us_from_asking_who_answered() -> None:
+    core = outreach()
+    core.given(ANN, 0.0)
+    core.asks(0.0)
+    core.heard(ANN, ANSWER, 1.1, 0.5)
+    due = core.next_timer()
+    for moment in range(1, 20):
+        core.heard(ANN, replace(UNASKED, node=NodeId("b" * 40)), 1.1, moment / 20)
+    assert core.next_timer() == due
+
+
+def test_our_own_hellos_do_not_pass_for_those_of_whom_we_meet_on_this_machine() -> None:
+    world = World(seed=3)
+    (ann,) = world.add_nodes("ann")
+    world.run(2)
+    here = Address("ip:127.0.0.1:4999")
+    ann.core.meet("127.0.0.1:4999", world.now, world.at)
+    before = ann.core.next_timer()
+    own = replace(UNASKED, node=ann.core.id)
+    ann.core.hello_received(own, here, world.now, world.at)
+    assert ann.core.next_timer() == before
