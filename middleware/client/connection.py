@@ -12,8 +12,7 @@ from typing import Any, Self
 from middleware.api.messages import CallError, Code
 from middleware.client.conversation import REPEATABLE, Conversation, Inbox, Message
 from middleware.client.errors import NodeGone, NodeNotRunning, call_error
-from middleware.client.requests import numbered
-from middleware.client.wire import Wire, open_socket, token_for
+from middleware.client.wire import Wire, numbered, open_socket, token_for
 
 FIRST_RETRY_S, MAX_RETRY_S = 0.05, 2.0
 

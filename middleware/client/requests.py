@@ -3,11 +3,11 @@
 import os
 from collections.abc import Iterable, Mapping
 from datetime import datetime
-from typing import IO, Any, NamedTuple, TypeAlias
+from typing import IO, Any, TypeAlias
 
 from contentdb.attributes import Time
 from contentdb.errors import UsageError
-from middleware.api.messages import MAX_PASSED
+from middleware.client.wire import Handed
 
 AttributeValue: TypeAlias = str | int | float | bool | datetime | Time
 PathLike: TypeAlias = str | os.PathLike[str]
@@ -44,14 +44,14 @@ def _attribute(name: str, value: AttributeValue) -> Any:
     return value
 
 
-def files_of(files: "Iterable[PathLike | IO[Any]] | None") -> "list[str | Handed] | None":
+def files_of(files: "Iterable[PathLike | IO[Any]] | None") -> list[str | Handed] | None:
     """Paths, and open files, which go with the request itself."""
     if isinstance(files, str | os.PathLike) or hasattr(files, "fileno"):
         raise UsageError("files is a list of paths or open files; put it into brackets")
     return None if files is None else [_file(file) for file in files]
 
 
-def paths_of(files: "Iterable[PathLike] | None") -> "list[str | Handed] | None":
+def paths_of(files: "Iterable[PathLike] | None") -> list[str | Handed] | None:
     """The same where open files cannot be handed over."""
     found = files_of(files)
     if any(isinstance(file, Handed) for file in found or ()):
@@ -59,7 +59,7 @@ def paths_of(files: "Iterable[PathLike] | None") -> "list[str | Handed] | None":
     return found
 
 
-def _file(file: "PathLike | IO[Any]") -> "str | Handed":
+def _file(file: "PathLike | IO[Any]") -> str | Handed:
     if isinstance(file, str | os.PathLike):
         return absolute(file)
     try:
@@ -70,28 +70,3 @@ def _file(file: "PathLike | IO[Any]") -> "str | Handed":
         file.flush()  # the node reads what the disk has
     name = file.name if isinstance(file.name, str) else ""
     return Handed(descriptor, os.path.basename(name) or "file")
-
-
-class Handed(NamedTuple):
-    """An open file on its way to the node."""
-
-    descriptor: int
-    name: str
-
-
-def numbered(params: Params, passed: int, *, can_pass: bool) -> tuple[Params, list[int]]:
-    """A request without its open files: these go beside it, and it names them by their numbers."""
-    descriptors: list[int] = []
-    files: list[Any] = []
-    for file in params["files"] or ():
-        if isinstance(file, Handed):
-            descriptors.append(file.descriptor)
-            file = {"descriptor": passed + len(descriptors), "name": file.name}
-        files.append(file)
-    if descriptors and not can_pass:
-        raise UsageError(
-            "open files can be handed over through a Unix socket of connect() only; give their paths"
-        )
-    if len(descriptors) > MAX_PASSED:
-        raise UsageError(f"at most {MAX_PASSED} open files go with one entry; got {len(descriptors)}")
-    return {**params, "files": files} if descriptors else params, descriptors

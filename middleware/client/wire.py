@@ -5,9 +5,11 @@ import select
 import socket
 from collections.abc import Sequence
 from contextlib import suppress
+from typing import Any, NamedTuple
 
+from contentdb.errors import UsageError
 from middleware.api.address import read_pointer, read_token
-from middleware.api.messages import MAX_ANSWER_BYTES, Lines
+from middleware.api.messages import MAX_ANSWER_BYTES, MAX_PASSED, Lines
 from middleware.client.errors import NodeGone, NodeNotRunning
 
 READ_BYTES = 1 << 18
@@ -35,6 +37,31 @@ def open_socket(home: str) -> tuple[socket.socket, bool]:
 
 def token_for(home: str, app: str) -> str:
     return os.environ.get("PASSERBY_TOKEN") or read_token(home, app)
+
+
+class Handed(NamedTuple):
+    """An open file on its way to the node."""
+
+    descriptor: int
+    name: str
+
+
+def numbered(params: dict[str, Any], passed: int, *, can_pass: bool) -> tuple[dict[str, Any], list[int]]:
+    """A request without its open files: these go beside it, and it names them by their numbers."""
+    descriptors: list[int] = []
+    files: list[Any] = []
+    for file in params["files"] or ():
+        if isinstance(file, Handed):
+            descriptors.append(file.descriptor)
+            file = {"descriptor": passed + len(descriptors), "name": file.name}
+        files.append(file)
+    if descriptors and not can_pass:
+        raise UsageError(
+            "open files can be handed over through a Unix socket of connect() only; give their paths"
+        )
+    if len(descriptors) > MAX_PASSED:
+        raise UsageError(f"at most {MAX_PASSED} open files go with one entry; got {len(descriptors)}")
+    return {**params, "files": files} if descriptors else params, descriptors
 
 
 class Wire:
