@@ -74,8 +74,11 @@ class DiskConnection(Connection):
             # A log beside it would not be in a copy of it; SQLite keeps one for what it was copied to.
             sql = "PRAGMA journal_mode = MEMORY"
         cursor = super().execute(sql, parameters)
-        if self.remembers and sql.startswith(("PRAGMA synchronous", "COMMIT")):
-            self._flushed(sql)
+        if sql.startswith("PRAGMA synchronous"):  # a store says so once, perhaps long before a power cut
+            self._is_full_sync = sql.endswith("FULL")
+        elif self.remembers and sql == "COMMIT" and self._is_full_sync:
+            self.durable = self.serialize()
+            self.on_durable()
         return cursor
 
     def executemany(self, sql: str, rows: Any, /) -> Cursor:
@@ -86,14 +89,6 @@ class DiskConnection(Connection):
         """Whoever opens it next finds the same content: what is closed is a file, and this is its disk."""
         if self.in_transaction:
             Connection.execute(self, "ROLLBACK")
-
-    def _flushed(self, sql: str) -> None:
-        if sql == "COMMIT":
-            if self._is_full_sync:
-                self.durable = self.serialize()
-                self.on_durable()
-        else:
-            self._is_full_sync = sql.endswith("FULL")
 
 
 class DiskBlobs(MemoryBlobs):
