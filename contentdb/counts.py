@@ -85,7 +85,7 @@ class Counts:
         self._write()
         (total,) = self._run.execute(
             "SELECT (SELECT coalesce(sum(bytes), 0) FROM feeds WHERE pinned) + coalesce(sum(bytes), 0) "
-            "FROM entries WHERE state = 0 AND (own OR pinned) "
+            "FROM entries INDEXED BY entries_protected WHERE state = 0 AND (own OR pinned) "
             "AND feed NOT IN (SELECT key FROM feeds WHERE pinned)"
         ).fetchone()
         return int(total)

@@ -30,19 +30,19 @@ class Usage:
     enclosures: int
 
 
-def usage(database: Database, blobs: Blobs, limits: Limits) -> Usage:
+def usage(database: Database, blobs: Blobs, limits: Limits, protected_bytes: int) -> Usage:
     run = database.connection.execute
     used, entries, feeds = run(
         "SELECT coalesce(sum(bytes), 0), coalesce(sum(entries), 0), count(*) FROM feeds"
     ).fetchone()
-    own, pinned = run(
-        "SELECT coalesce(sum(CASE WHEN own THEN bytes END), 0), coalesce(sum(CASE WHEN NOT own AND "
-        "(pinned OR feed IN (SELECT key FROM feeds WHERE pinned)) THEN bytes END), 0) "
-        "FROM entries WHERE state = 0"
+    (own,) = run(
+        "SELECT coalesce(sum(bytes), 0) FROM entries INDEXED BY entries_protected "
+        "WHERE state = 0 AND (own OR pinned) AND own"
     ).fetchone()
     (pages,) = run("PRAGMA page_count").fetchone()
     (page_bytes,) = run("PRAGMA page_size").fetchone()
-    return Usage(used, limits.max_bytes, own, pinned, entries, feeds, pages * page_bytes, blobs.size_bytes())
+    pinned, on_disk = protected_bytes - own, pages * page_bytes
+    return Usage(used, limits.max_bytes, own, pinned, entries, feeds, on_disk, blobs.size_bytes())
 
 
 def problems(database: Database) -> list[str]:

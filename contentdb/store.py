@@ -269,7 +269,7 @@ class Store:
         return [EntryKey(*row) for row in rows]
 
     def usage(self) -> Usage:
-        return usage(self._database, self.blobs, self.limits)
+        return usage(self._database, self.blobs, self.limits, self.feeds.counts.protected_bytes())
 
     def problems(self) -> list[str]:
         """What an integrity check finds wrong, in words; empty when all is well."""

@@ -230,3 +230,36 @@ def _act(store: Store, at: int, writer: AuthorSecret, number: int, ahead: int, a
             writer, number, updated=NOW + ahead * DAY, retracted=act == "retract", expires=expires
         )
         store.take_in(verify_and_read([signed]), Delivery(at, own=act == "publish"))
+
+
+def test_what_is_own_and_what_is_pinned_besides_are_told_apart() -> None:
+    diary = owned_feed(BOB)
+    with memory_store() as store:
+        for number in (1, 2):
+            store.publish(large(ALICE, number), NOW)
+        take(store, *(large(BOB, number) for number in (3, 4)), large(BOB, 5, feed=diary))
+        before = store.usage()
+        assert before.own > 20_000 and before.pinned == 0 and before.entries == 5
+        store.pin(make_entry(ALICE, 1).key)
+        store.pin(make_entry(BOB, 3).key)
+        one = store.usage()
+        assert one.own == before.own and 10_000 < one.pinned < 12_000
+        store.pin_feed(diary)
+        assert 20_000 < store.usage().pinned < 24_000 and store.usage().own == before.own
+
+
+def test_counting_what_is_kept_and_hidden_takes_no_longer_with_more_entries() -> None:
+    def steps(entries: int) -> int:
+        """Of SQLite's machine, in tens."""
+        taken: list[None] = []
+        with memory_store(Limits(stranger_share=1)) as store:
+            take(store, *(make_signed(ALICE, number) for number in range(entries)))
+            store.usage()
+            with store.transaction() as connection:
+                connection.set_progress_handler(lambda: taken.append(None), 10)
+                store.usage()
+                store.entries.hidden(NOW)
+                connection.set_progress_handler(None, 10)
+        return len(taken)
+
+    assert steps(500) <= steps(20) + 2

@@ -106,7 +106,9 @@ class Home:
             if mark in line and line.endswith("\n")
         ]
 
-    def wait(self, is_so: Callable[[], object], otherwise: str) -> None:
+    def wait(
+        self, is_so: Callable[[], object], otherwise: str, *, look_again_s: float = LOOK_AGAIN_S
+    ) -> None:
         give_up_at = time.monotonic() + PATIENCE_S
         while not is_so():
             if self.process is not None and self.process.poll() is not None:
@@ -114,7 +116,7 @@ class Home:
                 raise BenchmarkFailed(f"{otherwise}; the node ended: {said[-1] if said else 'silently'}")
             if time.monotonic() > give_up_at:
                 raise BenchmarkFailed(f"{otherwise} within {PATIENCE_S:.0f} s")
-            time.sleep(LOOK_AGAIN_S)
+            time.sleep(look_again_s)
 
     def wait_for(self, kind: str, count: int = 1) -> list[Fact]:
         self.wait(lambda: len(self.facts(kind)) >= count, f"{kind} was not noted {count} times")
