@@ -26,7 +26,7 @@ from contentdb.sketch_decoder import Decoder as SketchDecoder
 from contentdb.sketch_request import answer_cells, decode_request
 from contentdb.xmlguard import Library
 from discovery.announcement import decode_announcement
-from discovery.hello import decode_compact_hello, decode_hello
+from discovery.hello import decode_compact_hello, decode_hello, decode_xml_hello
 from middleware.api.messages import decode_request as decode_api_request
 from middleware.config import parse_settings
 from middleware.gateway.addresses import parse_url
@@ -39,7 +39,7 @@ from tests.transport.makers import ends, hostile_client, proved_ends, record
 from transport.channel import Channel
 from transport.frame import RECORD_BYTES, FrameDecoder
 from transport.items import decode_items
-from transport.xmlcodec import decode_message
+from transport.xmlcodec import decode_message, decode_xml
 
 WAYS: tuple[Library | None, ...] = (None, "lxml", "etree")
 _OURS = Sketch.of(range(1, 2**64, 2**57), 128)
@@ -66,6 +66,24 @@ def by_both(read: Callable[..., object]) -> Callable[[bytes], object]:
         if any(each != found[0] for each in found):
             raise AssertionError(f"two ways read differently: {found!r:.2000}")
         return found[0]
+
+    return decode
+
+
+def agreeing(
+    short: Callable[[bytes], object], general: Callable[[bytes], object]
+) -> Callable[[bytes], object]:
+    """What the short way takes, the general way must take too, and read alike."""
+
+    def decode(data: bytes) -> object:
+        found = short(data)
+        try:
+            other = general(data)
+        except RemoteError as error:
+            raise AssertionError(f"the short way takes what the general way refuses: {error}") from None
+        if found != other:
+            raise AssertionError(f"two ways read differently: {found!r:.1000} and {other!r:.1000}")
+        return found
 
     return decode
 
@@ -196,7 +214,7 @@ def _feed(end: Channel, stream: bytes) -> None:
 
 
 DECODERS: tuple[Decoder, ...] = (
-    Decoder("hello", decode_hello, RemoteError, examples.hellos),
+    Decoder("hello", agreeing(decode_hello, decode_xml_hello), RemoteError, examples.hellos),
     Decoder("compact-hello", decode_compact_hello, RemoteError, examples.compact_hellos),
     Decoder("announcement", announcement, RemoteError, examples.announcements),
     Decoder("frame", frames, RemoteError, examples.plaintexts),
@@ -205,7 +223,7 @@ DECODERS: tuple[Decoder, ...] = (
     Decoder("handshake-1", first_handshake, RemoteError, examples.first_handshake, share=1),
     Decoder("handshake-2", second_handshake, RemoteError, examples.second_handshake, share=1),
     Decoder("handshake-3", third_handshake, RemoteError, examples.third_handshake, share=1),
-    Decoder("message", by_both(decode_message), RemoteError, examples.headers, share=8),
+    Decoder("message", agreeing(decode_message, by_both(decode_xml)), RemoteError, examples.headers, share=8),
     Decoder("items", items, RemoteError, examples.items),
     Decoder("bloom", bloom, RemoteError, examples.filters),
     Decoder("sketch-cells", sketch_cells, RemoteError, examples.cells),
