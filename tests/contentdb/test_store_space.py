@@ -263,3 +263,15 @@ def test_counting_what_is_kept_and_hidden_takes_no_longer_with_more_entries() ->
         return len(taken)
 
     assert steps(500) <= steps(20) + 2
+
+
+def test_the_newest_of_all_feeds_come_first_however_many_newer_ones_are_hidden() -> None:
+    with memory_store(Limits(stranger_share=1)) as store:
+        take(store, *(make_signed(ALICE, number, updated=NOW - number) for number in range(8)))
+        gone = (make_signed(BOB, 50 + n, updated=NOW + n, expires=NOW + 100) for n in range(30))
+        take(store, *gone, make_signed(ALICE, 9, feed=owned_feed(ALICE), updated=NOW - 1))
+        for limit in (1, 2, 5, 20):
+            found = store.entries.select(Selection(NOW + 200, limit=limit))
+            times = [row.updated - NOW for row in found]
+            assert times == [0, -1, -1, -2, -3, -4, -5, -6, -7][:limit]
+            assert len({row.key for row in found}) == len(found)
