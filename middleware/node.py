@@ -252,7 +252,7 @@ class Node:
         """Our new pair is told, neighbours are considered again, and those that are due are dialled."""
         before, self._clock = self._clock, at
         if at < before and self.store.retention.shows_again(before, at):
-            effects += self._clock_set_back(at)
+            effects += [again for again in self._clock_set_back(before, at) if again not in effects]
         pair = self.store.pair
         if pair != self._announced:
             self._announced = pair
@@ -269,11 +269,11 @@ class Node:
         out += [self._encounters.dial(dial, now) for dial in self._sync.dials(now)]
         return out
 
-    def _clock_set_back(self, at: int) -> list[Outcome]:
-        """Entries seemed to have expired, and have not: apps get them, and neighbours must ask us again."""
+    def _clock_set_back(self, before: int, at: int) -> list[Outcome]:
+        """What seemed to have expired has not: apps get it, and neighbours must ask us again."""
         self.store.restored()
-        every = self.store.subscriptions.all()
-        return [Deliver(due) for subscription in every for due in self.delivery.due_now(subscription, at)]
+        dues = [due for each in self.store.subscriptions.all() for due in self.delivery.due_now(each, at)]
+        return [Deliver(due) for due in dues if due.entry.expires and due.entry.expires <= before]
 
     def _mapped(self, effect: Outcome, now: float, at: int) -> list[Effect]:
         match effect:

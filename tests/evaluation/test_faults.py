@@ -6,6 +6,7 @@ from evaluation.simulator.interference import Disturbance
 from evaluation.simulator.opportunity import Contact, Trouble, earliest_arrivals, good_contacts
 from evaluation.simulator.radio import Link
 from evaluation.simulator.world import World
+from middleware.effects import Deliver
 
 DAY_MS = 86_400_000
 
@@ -90,6 +91,23 @@ def test_what_a_wrong_clock_hid_is_shown_and_offered_when_it_is_right() -> None:
     bob.machine.clock_ms = 0
     world.run(20)
     assert bob.delivered(feed.id) == carol.delivered(feed.id) == [entry.id]
+
+
+def test_a_clock_that_is_set_back_delivers_nothing_that_is_being_delivered() -> None:
+    # Seed 5190: an entry that left the car park in the very moment when the clock was set back.
+    world = World(seed=5190)
+    alice, bob = world.add_nodes("alice", "bob")
+    feed = alice.create_feed("news")
+    bob.subscribe(feed.id)
+    alice.machine.clock_ms = 3 * DAY_MS
+    hidden = alice.publish(feed.id, "sale", expires=world.at + 4 * DAY_MS)
+    world.connect(alice, bob)
+    world.run(30)
+    assert len(bob.store.parked()) == 1
+    bob.core.timer_fired(world.now, world.at + 3_650 * DAY_MS)
+    effects = bob.core.timer_fired(world.now + 90, world.at + round(2.5 * DAY_MS))
+    given = [effect.due.entry.id for effect in effects if isinstance(effect, Deliver)]
+    assert given == [hidden.id]
 
 
 def test_a_link_that_spoils_what_it_carries_delays_and_does_no_other_harm() -> None:
