@@ -277,11 +277,11 @@ def flushed_commits(store: Store, work: str) -> list[str]:
 
 def test_own_publications_are_flushed_and_what_neighbours_bring_is_not(tmp_path: Path) -> None:
     with open_store(tmp_path / "own") as store:
-        assert flushed_commits(store, "publish") == ["FULL", "COMMIT", "NORMAL"]
+        assert flushed_commits(store, "publish") == ["FULL", "COMMIT"]
     with open_store(tmp_path / "other") as store:
         assert flushed_commits(store, "take") == ["COMMIT"]
 
 
 def test_a_publication_inside_a_larger_transaction_is_flushed_with_it(tmp_path: Path) -> None:
     with open_store(tmp_path) as store:
-        assert flushed_commits(store, "publish inside") == ["COMMIT", "FULL", "COMMIT", "NORMAL"]
+        assert flushed_commits(store, "publish inside") == ["COMMIT", "FULL", "COMMIT"]
