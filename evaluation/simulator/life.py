@@ -173,7 +173,10 @@ class Life:
         return self.rng.choice(STRANGERS) if self.pace_s == min(PACES_S) else 0
 
     def _anybody(self) -> SimNode:
-        return self.rng.choice([node for node in self.nodes if not node.is_over])
+        there = [node for node in self.nodes if not node.is_over]
+        if not there:
+            raise Crash  # all are down just now: whoever wants something of one gets no answer
+        return self.rng.choice(there)
 
     def _connect(self) -> None:
         everybody: list[Station] = [*self.nodes, *self.strangers]
